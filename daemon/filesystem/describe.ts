@@ -14,6 +14,17 @@ export type DirectoryObject = Out<typeof directoryShape>
 /** For a name that is not UTF-8. */
 const escapedName = (name: string) => (name.isWellFormed() ? undefined : { escapedName: escaped(name) })
 
+interface Escapes {
+  readonly escapedName?: string
+  readonly escapedPath?: string
+}
+
+/** For a path of which a part is not UTF-8: its last part and the whole, as they are written in an address. */
+export const escapesOf = (path: string): Escapes =>
+  path.isWellFormed()
+    ? {}
+    : { ...escapedName(posix.basename(path)), escapedPath: path.split('/').map(escaped).join('/') }
+
 /** What one file looks like; `link` is the stat of the link it was reached by, whose owner is shown. */
 export const fileEntry = (path: string, name: string, stat: FileStat, owners: Owners, link = stat): FileEntry => ({
   path,

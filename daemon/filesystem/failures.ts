@@ -14,6 +14,10 @@ export const asOperationFailed = (error: unknown): unknown => {
   return fail('operation_failed', { reason: reasonOf(error) }, error)
 }
 
+/** As `asOperationFailed` where a path is looked up, but 422 for links that lead in a circle: the caller can delete one. */
+export const asNotLookedUp = (error: unknown): unknown =>
+  errno(error) === 'ELOOP' ? asUnprocessable(error) : asOperationFailed(error)
+
 /** 404 naming the path when it is missing, else `otherwise`. */
 export const asNotFound = (path: string, error: unknown, otherwise: (error: unknown) => unknown): unknown =>
   errno(error) === 'ENOENT' ? fail('path_not_found', { path, reason: messageOf(error) }, error) : otherwise(error)

@@ -29,8 +29,22 @@ export interface Files {
   write(path: string, content: string | Uint8Array, mode: number): Promise<void>
   /** With parents; an existing directory is fine. Throws `unprocessable`. */
   makeDirectory(path: string, mode: number): Promise<void>
-  /** Answers what was removed. Throws `path_not_found`, `unprocessable`. */
+  /** What has the name: for a link to a directory that, for any other link a file. Throws `path_not_found`, `unprocessable`. */
+  kindOf(path: string): Promise<'file' | 'directory'>
+  /** Answers what was removed; of a link only itself is. Throws `path_not_found`, `unprocessable`. */
   remove(path: string, recursive: boolean): Promise<'file' | 'directory'>
+}
+
+/** A link that leads nowhere, or in a circle, is no directory, and is there all the same. */
+const kindOf = async (port: FilePort, path: string): Promise<'file' | 'directory'> => {
+  const { kind } = await port.lstat(path).catch(error => {
+    throw asNotFound(path, error, asUnprocessable)
+  })
+  if (kind !== 'symlink') return kind === 'directory' ? 'directory' : 'file'
+  return port.stat(path).then(
+    target => (target.kind === 'directory' ? 'directory' : 'file'),
+    () => 'file',
+  )
 }
 
 const removeDirectory = async (port: FilePort, path: string, recursive: boolean): Promise<void> => {
@@ -79,17 +93,16 @@ export const createFiles = (deps: { port: FilePort; owners: Owners; whole: Whole
         throw asUnprocessable(error)
       }
     },
+    kindOf: path => kindOf(port, path),
     async remove(path, recursive) {
-      const { kind } = await port.stat(path).catch(error => {
-        throw asNotFound(path, error, asUnprocessable)
-      })
+      const kind = await kindOf(port, path)
       try {
         if (kind === 'directory') await removeDirectory(port, path, recursive)
         else await port.unlink(path)
       } catch (error) {
         throw asUnprocessable(error)
       }
-      return kind === 'directory' ? 'directory' : 'file'
+      return kind
     },
   }
 }

@@ -6,7 +6,7 @@ import type { Out } from '../../shared/schema.ts'
 import type { fileShape } from '../../shared/wire/file-shapes.ts'
 import { directoryObject, fileEntry, nameOf, type DirectoryObject } from './describe.ts'
 import { dropFd, readAll } from './descriptor.ts'
-import { asOperationFailed, asNotFound, asUnprocessable } from './failures.ts'
+import { asNotFound, asNotLookedUp, asUnprocessable } from './failures.ts'
 import type { Owners } from './owners.ts'
 import type { FilePort, FileStat, OpenedForRead } from './port.ts'
 
@@ -41,7 +41,7 @@ export const openForRead = async (port: FilePort, path: string): Promise<Opened>
     opened = await openEither(port, path)
   } catch (error) {
     await port.stat(path).catch(reason => {
-      throw asNotFound(path, reason, asOperationFailed)
+      throw asNotFound(path, reason, asNotLookedUp)
     })
     throw asUnprocessable(error)
   }

@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { jsonText } from '../../shared/route.ts'
 import type { Out } from '../../shared/schema.ts'
+import { escaped } from '../../shared/utf8.ts'
 import type { WatchEvent } from '../../shared/wire/watch.ts'
 import { IN } from '../native/inotify/inotify.ts'
 
@@ -26,6 +27,14 @@ const parentOf = (path: string): string => {
 
 /** The line of a change to the absolute `path`. */
 export const changeLine = (op: string, path: string, error: string | null = null): string => {
-  const event: Out<typeof WatchEvent> = { op, name: posix.basename(path), path: parentOf(path), error }
+  const [name, directory] = [posix.basename(path), parentOf(path)]
+  const event: Out<typeof WatchEvent> = {
+    op,
+    name,
+    ...(name.isWellFormed() ? {} : { escapedName: escaped(name) }),
+    path: directory,
+    ...(directory.isWellFormed() ? {} : { escapedPath: directory.split('/').map(escaped).join('/') }),
+    error,
+  }
   return `${jsonText(event)}\n`
 }

@@ -17,6 +17,8 @@ export interface Registry {
   get(wd: number): Directory | undefined
   /** Watches a directory; `fresh` when it was not watched at this path before. Throws system errors. */
   enter(path: string): { directory: Directory; fresh: boolean }
+  /** A directory has another path now, and so has everything below it. */
+  move(from: string, to: string): void
   /** Its watch has ended by itself. */
   forget(directory: Directory): void
   /** Ends the watches of a path and of all below it. */
@@ -46,6 +48,14 @@ export const createRegistry = (options: { root: string; hub: Hub; user: WatchUse
       byWd.set(wd, directory)
       byPath.set(path, directory)
       return { directory, fresh: true }
+    },
+    move(from, to) {
+      const moved = [...byPath].filter(([at]) => at === from || at.startsWith(`${from}/`))
+      for (const [at] of moved) byPath.delete(at)
+      for (const [at, directory] of moved) {
+        directory.path = to + at.slice(from.length)
+        byPath.set(directory.path, directory)
+      }
     },
     forget,
     leaveBelow(path) {

@@ -89,12 +89,17 @@ const isUnnamed = ({ name, mask }: InotifyEvent, path: string): boolean =>
   /^#\d+$/.test(name) && !(mask & appearOrVanish) && !existsSync(path)
 
 /** Follows a directory that comes, goes or is renamed. */
-const follow = ({ scanner, moved }: TreeContext, { mask, cookie }: InotifyEvent, path: string): void => {
+const follow = (context: TreeContext, { mask, cookie }: InotifyEvent, path: string): void => {
+  const { scanner, moved, registry } = context
   if (mask & IN.MOVED_FROM) moved.set(cookie, path)
   if (!(mask & (IN.CREATE | IN.MOVED_TO))) return
+  const from = moved.get(cookie)
   moved.delete(cookie)
+  // At once, since events of the directories below may follow in the queue.
+  if (from !== undefined) registry.move(from, path)
   const entered = scanner.enter(path)
-  if (entered?.fresh) void scanner.scan(entered.directory, { report: true, deep: false })
+  if (entered && (entered.fresh || from !== undefined))
+    void scanner.scan(entered.directory, { report: true, deep: from !== undefined })
 }
 
 const onEvent = (context: TreeContext, event: InotifyEvent): void => {

@@ -6,6 +6,9 @@ export const successShape = described(s.object({ path: s.string(), message: s.st
 /** The name as written in an address; only for names that are not UTF-8, which `name` cannot show. */
 const escapedName = s.optional(s.string())
 
+/** For paths of which a part is not UTF-8: the last part, if it is that one, and the whole, as they are written in an address. */
+export const escapes = { escapedName, escapedPath: s.optional(s.string()) }
+
 export const fileEntryShape = described(
   s.object({
     path: s.string(),

@@ -1,7 +1,7 @@
 /** The file families of a sandbox: read, write, list, delete, trees, archives, and three ways of searching. */
 import { route } from '../route.ts'
 import { described, flag, integerOrNothing, s, orNull, texts } from '../schema.ts'
-import { directoryShape, fileShape, successShape, treeAnswer } from './file-shapes.ts'
+import { directoryShape, escapes, fileShape, successShape, treeAnswer } from './file-shapes.ts'
 
 const path = s.object({ path: s.string() })
 /** A relative path beginning with one of these would match another route. */
@@ -145,8 +145,11 @@ export const findPaths = route('GET /filesystem-find/*path', {
     excludeDirs,
     excludeHidden: s.optional(s.string()),
   }),
-  returns: s.object({ matches: s.array(s.object({ path: s.string(), type: s.string() })), total: s.number() }),
-  errors: ['invalid_argument', 'operation_failed'],
+  returns: s.object({
+    matches: s.array(s.object({ path: s.string(), ...escapes, type: s.string() })),
+    total: s.number(),
+  }),
+  errors: ['invalid_argument', 'path_not_found', 'unprocessable', 'operation_failed'],
 })
 
 export const searchPaths = route('GET /filesystem-search/*path', {
@@ -160,7 +163,7 @@ export const searchPaths = route('GET /filesystem-search/*path', {
     excludeHidden: s.optional(s.string()),
   }),
   returns: s.object({
-    matches: s.array(s.object({ path: s.string(), score: s.number(), type: s.string() })),
+    matches: s.array(s.object({ path: s.string(), ...escapes, score: s.number(), type: s.string() })),
     total: s.number(),
   }),
   errors: ['invalid_argument'],
@@ -179,7 +182,9 @@ export const searchContent = route('GET /filesystem-content-search/*path', {
   }),
   returns: s.object({
     query: s.string(),
-    matches: s.array(s.object({ path: s.string(), line: s.number(), column: s.number(), text: s.string() })),
+    matches: s.array(
+      s.object({ path: s.string(), ...escapes, line: s.number(), column: s.number(), text: s.string() }),
+    ),
     total: s.number(),
   }),
   errors: ['invalid_argument', 'unprocessable'],

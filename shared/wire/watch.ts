@@ -9,8 +9,12 @@ export const WatchEvent = s.object({
   op: s.string(),
   /** Base name. */
   name: s.string(),
+  /** The name as it is written in an address; only for names that are not UTF-8. */
+  escapedName: s.optional(s.string()),
   /** Absolute directory the entry is in; '' for entries of `/`. */
   path: s.string(),
+  /** The same for the directory. */
+  escapedPath: s.optional(s.string()),
   error: s.nullable(s.string()),
 })
 

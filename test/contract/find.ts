@@ -54,7 +54,7 @@ export const find = async (t: Test, target: Target): Promise<void> => {
     t.equal((await finds('type=invalid')).status, 400)
     for (const most of ['-1', 'many', '1.5'])
       t.match(await finds(`maxResults=${most}`), { status: 400, body: { error: /invalid maxResults/ } }, most)
-    t.equal((await ask(target, 'GET', escaped('filesystem-find', `${dir}/none`))).status, 500)
+    t.equal((await ask(target, 'GET', escaped('filesystem-find', `${dir}/none`))).status, 404)
   })
 
   await t.test('content search finds text, not patterns', async t => {

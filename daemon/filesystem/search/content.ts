@@ -1,6 +1,7 @@
 /** Finds lines that contain a text, in all regular files below a directory, several files at a time. */
 import { bytesOf } from '../../../shared/utf8.ts'
 import { hitBytes } from '../../native/search/search.ts'
+import { escapesOf } from '../describe.ts'
 import type { FilePort } from '../port.ts'
 import { glob } from './glob.ts'
 import { needleOf } from './needle.ts'
@@ -18,11 +19,13 @@ interface ContentQuery {
 interface ContentMatch {
   /** Relative to the start. */
   readonly path: string
+  readonly escapedName?: string
+  readonly escapedPath?: string
   /** From 1. */
   readonly line: number
   /** From 1, in bytes. */
   readonly column: number
-  /** The whole line, at most 64 KiB of it. */
+  /** The whole line, at most 64 KiB of it, up to the end of a character. */
   readonly text: string
 }
 
@@ -54,7 +57,7 @@ const matchesIn = (hits: Buffer, paths: readonly string[]): ContentMatch[] => {
     const [line, column] = [hits.readDoubleLE(at), hits.readDoubleLE(at + 8)]
     const path = paths[hits.readUInt32LE(at + 16)] as string
     const end = at + hitBytes + hits.readUInt32LE(at + 20)
-    matches.push({ path, line, column, text: hits.toString('utf8', at + hitBytes, end) })
+    matches.push({ path, ...escapesOf(path), line, column, text: hits.toString('utf8', at + hitBytes, end) })
     at = end
   }
   return matches

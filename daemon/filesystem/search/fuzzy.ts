@@ -1,4 +1,5 @@
 /** Fuzzy matching of a query against paths, scored as fzf's second algorithm scores. */
+import { escapesOf } from '../describe.ts'
 import type { FilePort } from '../port.ts'
 import { excludesOf, limitOf, skipsHidden } from './query.ts'
 import { walk } from './walk.ts'
@@ -78,6 +79,8 @@ interface FuzzyQuery {
 
 interface FuzzyMatch {
   readonly path: string
+  readonly escapedName?: string
+  readonly escapedPath?: string
   readonly score: number
   readonly type: 'file' | 'directory'
 }
@@ -110,5 +113,5 @@ export const fuzzy = async (
     signal,
   )
   matches.sort((a, b) => b.score - a.score || a.path.length - b.path.length || (a.path < b.path ? -1 : 1))
-  return matches.slice(0, Math.min(limit, matches.length))
+  return matches.slice(0, Math.min(limit, matches.length)).map(match => ({ ...match, ...escapesOf(match.path) }))
 }

@@ -138,8 +138,7 @@ const deleteTool = (deps: FileToolDeps): Tool =>
     async run({ path: given, isDirectory, recursive }) {
       const target = absolute(deps, given)
       if (isDirectory !== null && isDirectory !== undefined) {
-        const kind = (await deps.files.read(target, given)) as { files?: unknown }
-        if ('files' in kind !== isDirectory)
+        if (((await deps.files.kindOf(target)) === 'directory') !== isDirectory)
           throw fail('invalid_argument', {
             field: 'isDirectory',
             reason: `${given} is ${isDirectory ? 'not ' : ''}a directory`,

@@ -111,6 +111,17 @@ static int make_room(struct space *space, const struct needle *needle, size_t fi
   return space->folded ? 0 : -1;
 }
 
+/* How many of the bytes do not begin a UTF-8 character that goes on behind them. */
+static size_t whole_characters(const char *bytes, size_t length) {
+  for (size_t back = 1; back <= 3 && back <= length; back++) {
+    uint8_t byte = (uint8_t)bytes[length - back];
+    if ((byte & 0xc0) == 0x80) continue;
+    size_t wanted = byte >= 0xf5 || byte < 0xc2 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return wanted > back ? length - back : length;
+  }
+  return length;
+}
+
 /* Searches whole lines, of which the first has the number `number`. */
 static int search_lines(const struct space *space, size_t length, const struct needle *needle, uint64_t number,
                         tell_line *tell, void *context) {
@@ -129,7 +140,7 @@ static int search_lines(const struct space *space, size_t length, const struct n
     const char *newline = memchr(bytes + at, '\n', length - at);
     size_t end = newline ? (size_t)(newline - bytes) : length;
     size_t last = end > begin && bytes[end - 1] == '\r' ? end - 1 : end;
-    size_t text = last - begin < TEXT_LIMIT ? last - begin : TEXT_LIMIT;
+    size_t text = last - begin <= TEXT_LIMIT ? last - begin : whole_characters(bytes + begin, TEXT_LIMIT);
     int told = tell(context, &(struct line){number, at - begin + 1, bytes + begin, text});
     if (told) return told;
     number++;
@@ -149,7 +160,10 @@ static int search_file(int fd, struct space *space, const struct needle *needle,
     total += (uint64_t)count;
     filled += (size_t)count;
     const char *newline = count == 0 || filled > LINE_LIMIT ? NULL : memrchr(space->bytes, '\n', filled);
-    size_t cut = newline ? (size_t)(newline - space->bytes) + 1 : count == 0 || filled > LINE_LIMIT ? filled : 0;
+    size_t cut = newline               ? (size_t)(newline - space->bytes) + 1
+                 : count == 0          ? filled
+                 : filled > LINE_LIMIT ? whole_characters(space->bytes, filled)
+                                       : 0;
     int told = cut > 0 ? search_lines(space, cut, needle, number, tell, context) : 0;
     if (told) return told < 0 ? -1 : 0;
     if (count == 0) return 0;

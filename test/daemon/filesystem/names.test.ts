@@ -47,6 +47,25 @@ t.test('they are read, written and deleted by that name', async t => {
 
 t.test('they are found, and searched', async t => {
   const { call } = await filled(t)
+  const escapes = async (target: string) =>
+    (await call('GET', target)).body.matches
+      .map(({ path, escapedName, escapedPath }: Record<string, string>) => [path, escapedName, escapedPath])
+      .sort()
+  const all = [
+    ['a\ufffd', 'a%FE', 'a%FE'],
+    ['a\ufffd', 'a%FF', 'a%FF'],
+    ['d\ufffd/in', undefined, 'd%E4/in'],
+  ]
+  t.same(await escapes('/filesystem-find/d?patterns=a*,in'), all)
+  t.same(await escapes('/filesystem-content-search/d?query=needle'), all)
+  t.same((await escapes('/filesystem-search/d?query=i')).slice(0, 2), [
+    ['d\ufffd/in', undefined, 'd%E4/in'],
+    ['link', undefined, undefined],
+  ])
+  t.same(await escapes('/filesystem-find/d?type=directory'), [
+    ['.', undefined, undefined],
+    ['d\ufffd', 'd%E4', 'd%E4'],
+  ])
   t.equal((await call('GET', '/filesystem-find/d')).body.total, 4)
   t.equal((await call('GET', '/filesystem-find/d/d%E4')).body.total, 1)
   t.equal((await call('GET', '/filesystem-search/d?query=a')).body.total, 2)
@@ -75,5 +94,7 @@ t.test('they are told by a watch', async t => {
   }
   t.match(text, '"name":"d\ufffd"')
   t.match(text, `"path":"${dir}/d\ufffd"`)
+  t.match(text, '"escapedName":"d%FF"')
+  t.match(text, `"escapedPath":"${dir}/d%FF"`)
   t.notMatch(text, /\\ud/)
 })

@@ -159,9 +159,17 @@ t.test('links: the content of the target, the owner of the link, deletion of the
     ['d'],
   )
   t.equal((await call('GET', '/filesystem/dangling')).status, 404)
-  t.equal((await call('DELETE', '/filesystem/dangling')).status, 404)
-  t.equal((await call('GET', '/filesystem/loop')).status, 500)
-  t.equal((await call('DELETE', '/filesystem/loop')).status, 422)
+  t.match(await call('GET', '/filesystem/loop'), { status: 422, body: { error: /ELOOP/ } })
+  t.match(await call('GET', '/filesystem/loop?download=true'), { status: 422, body: { error: /ELOOP/ } })
+  t.match(await call('GET', '/filesystem/loop/x'), { status: 422, body: { error: /ELOOP/ } })
+  for (const link of ['dangling', 'loop']) {
+    t.match((await call('DELETE', `/filesystem/${link}`)).body, { message: /^File deleted/ }, link)
+    t.equal((await call('DELETE', `/filesystem/${link}`)).status, 404, 'it is gone')
+  }
+  symlinkSync('nowhere', join(dir, 'dangling'))
+  t.equal((await call('DELETE', '/filesystem/dangling?recursive=true')).status, 200)
+  t.equal((await call('DELETE', `/filesystem/tree${dir}/dangling`)).status, 422, 'no directory')
+  t.equal(readFileSync(join(dir, 'a.txt'), 'utf8'), 'A', 'what a link pointed to stays')
   t.match((await call('DELETE', '/filesystem/dir-link?recursive=true')).body.message, /Directory deleted/)
   t.ok(existsSync(join(dir, 'd/x')), 'what the link pointed to stays')
   symlinkSync('d', join(dir, 'dir-link'))

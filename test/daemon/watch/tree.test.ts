@@ -14,6 +14,7 @@ const held = async (t: Test, dir: string) => {
   const port = createFilePort(undefined)
   const hub = createHub()
   const lines: string[] = []
+  const paths: string[] = []
   let wake = () => {}
   let gate = Promise.resolve()
   const tree = openTree(
@@ -23,8 +24,9 @@ const held = async (t: Test, dir: string) => {
       user: undefined,
       files: { readdir: path => gate.then(() => port.readdir(path)) },
       tell(line) {
-        const { op, name } = JSON.parse(line) as { op: string; name: string }
+        const { op, name, path } = JSON.parse(line) as { op: string; name: string; path: string }
         lines.push(`${op} ${name}`)
+        paths.push(`${op} ${path.slice(dir.length)}/${name}`)
         wake()
       },
     },
@@ -33,6 +35,8 @@ const held = async (t: Test, dir: string) => {
   await tree.ready
   return {
     lines,
+    /** The same with the path below the root. */
+    paths,
     /** Holds reading up until it is called. */
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -71,4 +75,20 @@ t.test('what was there from the start is not told as created when it changes', a
   mkdirSync(join(dir, 'watched/last'))
   await told('CREATE last')
   t.notOk(lines.includes('CREATE old'))
+})
+
+t.test('what happens below a directory that has just moved has its new path', async t => {
+  const dir = t.testdir({ watched: { a: { sub: { deep: {} } } } })
+  const { paths, hold, told } = await held(t, join(dir, 'watched'))
+  const release = hold()
+  renameSync(join(dir, 'watched/a'), join(dir, 'watched/b'))
+  renameSync(join(dir, 'watched/b'), join(dir, 'watched/c'))
+  writeFileSync(join(dir, 'watched/c/sub/deep/f'), 'x')
+  await told('CREATE f')
+  t.ok(paths.includes('CREATE /c/sub/deep/f'), paths.join())
+  release()
+  await told('CREATE deep')
+  writeFileSync(join(dir, 'watched/c/sub/deep/later'), 'x')
+  await told('CREATE later')
+  t.ok(paths.includes('CREATE /c/sub/deep/later'), paths.join())
 })

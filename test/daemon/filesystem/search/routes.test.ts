@@ -56,8 +56,12 @@ t.test('find: limits and errors', async t => {
   for (const bad of ['-1', 'x', '1.5'])
     t.match(await find(`maxResults=${bad}`), { status: 400, body: { error: /invalid maxResults/ } }, bad)
   t.equal((await find('type=invalid')).status, 400)
-  t.equal((await call('GET', '/filesystem-find/nope')).status, 500)
-  t.equal((await call('GET', '/filesystem-find/~')).status, 500, '~ is a name here')
+  for (const path of ['nope', 'nope/deeper', '~'])
+    t.match(await call('GET', `/filesystem-find/${path}`), { status: 404, body: { error: /ENOENT/ } }, `no ${path}`)
+  symlinkSync('loop', join(dir, 'loop'))
+  symlinkSync('nowhere', join(dir, 'dangling'))
+  t.equal((await call('GET', '/filesystem-find/loop')).status, 422)
+  t.equal((await call('GET', '/filesystem-find/dangling')).status, 404)
 })
 
 t.test('content search', async t => {
@@ -118,6 +122,29 @@ t.test('content search: large files, many hits, what cannot be read', async t =>
     { line: 2, column: 1 },
   ])
   t.equal(long[0].text.length, 65_536)
+})
+
+t.test('content search: the text of a long line ends with a whole character', async t => {
+  const { call, dir } = await daemon(t)
+  const lines: Record<string, string> = {
+    two: 'é'.repeat(40_000),
+    three: '€'.repeat(30_000),
+    four: '😀'.repeat(20_000),
+    exact: `${'é'.repeat(32_764)}needle`,
+    longest: `x${'€'.repeat(3_000_000)}needle`,
+  }
+  for (const [name, text] of Object.entries(lines))
+    for (const before of ['needle', 'needlex', 'needlexx', 'needlexxx'])
+      writeFileSync(join(dir, `${name}-${before}`), name === 'exact' ? text : before + text)
+  for (const query of ['query=needle', 'query=needle&caseSensitive=true']) {
+    const { matches } = (await call('GET', `/filesystem-content-search/?${query}`)).body
+    t.ok(matches.length >= 20)
+    for (const { path, text } of matches as { path: string; text: string }[]) {
+      t.notMatch(text, /\ufffd/, path)
+      const bytes = Buffer.byteLength(text)
+      t.ok(bytes <= 65_536 && bytes > 65_532 - (path.startsWith('exact') ? 2 : 0), `${path}: ${bytes}`)
+    }
+  }
 })
 
 t.test('content search: nothing of one file is found in the next', async t => {
