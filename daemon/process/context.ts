@@ -11,6 +11,7 @@ import type { MemoryKills } from './memory-kills.ts'
 import type { Scratch } from './output/render.ts'
 import type { OutputFilePools } from './output/file-pool.ts'
 import type { Workload } from './spawn.ts'
+import type { Room } from './room/room.ts'
 import type { Table } from './table.ts'
 
 export interface ProcessConfig extends OutputLimits {
@@ -48,4 +49,5 @@ export interface ProcessContext {
   readonly keepAwake: Pick<KeepAwake, 'hold'>
   readonly memoryKills: MemoryKills
   readonly bootId: string
+  readonly room: Room
 }

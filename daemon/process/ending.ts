@@ -21,6 +21,8 @@ export const signalGroup = ({ record: { current } }: Managed, signal: number): b
 const finish = (context: ProcessContext, managed: Managed, pid: number | undefined): void => {
   const { record, capture } = managed
   record.completedAt = context.clock.now()
+  // Before anything of its output is given back to the disk.
+  if (context.room.isGone()) record.diskWasFull = true
   record.deadline = undefined
   if (record.ending) record.keepAlive = false
   context.tailing.remove(capture)

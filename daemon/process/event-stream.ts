@@ -12,6 +12,7 @@ import { gapLine, streamNames, type StreamIndex } from './output/lines.ts'
 import type { Run } from './output/runs.ts'
 import { present } from './present.ts'
 import { waitForEnd } from './waits.ts'
+import { lostLine } from './room/room.ts'
 
 const eventKeepaliveMs = 5_000
 const chunkBytes = 64 * 1024
@@ -172,5 +173,6 @@ export const eventStream =
       done.abort()
       stopBeat()
     }
+    if (managed.record.diskWasFull) out.write(line({ type: 'stderr', data: lostLine }))
     out.write(line({ type: 'result', data: JSON.stringify(present(managed, { bytes: tailBytes })) }))
   }

@@ -56,6 +56,7 @@ const Line = s.object({
       memoryBytes: optional,
     }),
   ),
+  diskWasFull: s.optional(s.boolean()),
   ending: s.optional(s.enum(['stopped', 'killed'])),
 })
 const Forgotten = s.object({ forget: s.int() })

@@ -2,6 +2,7 @@ import type { Pump } from '../../shared/route.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import type { Managed } from './managed.ts'
 import { follow, type Part, type Start } from './output/follow.ts'
+import { lostLine } from './room/room.ts'
 
 const logKeepaliveMs = 30_000
 
@@ -36,6 +37,7 @@ export const combinedStream =
         },
       })
       for (const text of notices) say(text)
+      if (managed.record.diskWasFull) out.write(`stderr:${lostLine}`)
     } finally {
       managed.notices.delete(notice)
       stopBeat()

@@ -1,9 +1,9 @@
 import type { Process, ProcessStatus } from '../../shared/wire/process.ts'
 import type { Managed } from './managed.ts'
-import type { Capture } from './output/capture.ts'
 import { tailText } from './output/tail.ts'
 import { signalName } from './outcome.ts'
 import type { ProcessRecord } from './record.ts'
+import { lostLine } from './room/room.ts'
 
 /** `Wed, 04 Mar 2026 10:11:12 GMT` */
 const httpDate = (ms: number): string => new Date(ms).toUTCString()
@@ -11,10 +11,16 @@ const httpDate = (ms: number): string => new Date(ms).toUTCString()
 /** Output inlined in an object: the last `bytes` of each stream, or nothing yet. */
 type Inline = { readonly bytes: number } | 'none'
 
-const bothTails = (capture: Capture, bytes: number): [string, string] => [
-  tailText(capture, 0, bytes),
-  tailText(capture, 1, bytes),
-]
+/** On a line of its own, where people and programs look for what went wrong. */
+const withLostLine = (text: string): string => `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lostLine}`
+
+/** The last `bytes` of stdout and of stderr; what may be missing is said in the latter. */
+export const bothTails = ({ record, capture }: Managed, bytes: number): [string, string] => {
+  // For a finished process without output no file is opened.
+  const silent = record.status !== 'running' && record.kept === 0
+  const [stdout, stderr] = silent ? ['', ''] : [tailText(capture, 0, bytes), tailText(capture, 1, bytes)]
+  return [stdout, record.diskWasFull ? withLostLine(stderr) : stderr]
+}
 
 /** A process that was asked to stop is shown as stopped, although that may take a while; a kill is immediate. */
 export const shownStatus = ({ status, ending }: Pick<ProcessRecord, 'status' | 'ending'>): ProcessStatus =>
@@ -36,9 +42,7 @@ const ending = ({ status, outcome, limitMs }: ProcessRecord) => {
 /** The wire object. `unfinished` is what `completedAt` says while the process runs: existing clients expect '' or null. */
 export const present = (managed: Managed, inline: Inline, unfinished: '' | null = ''): Process => {
   const { record } = managed
-  // For a finished process without output no file is opened.
-  const silent = inline === 'none' || (record.status !== 'running' && record.kept === 0)
-  const [stdout, stderr] = silent ? ['', ''] : bothTails(managed.capture, inline.bytes)
+  const [stdout, stderr] = inline === 'none' ? ['', ''] : bothTails(managed, inline.bytes)
   return {
     pid: String(record.pid),
     name: record.name,
@@ -57,6 +61,7 @@ export const present = (managed: Managed, inline: Inline, unfinished: '' | null 
     keepAlive: record.keepAlive,
     ...(record.stdin && { stdin: true }),
     ...ending(record),
+    ...(record.diskWasFull && { outputIncomplete: true }),
   }
 }
 

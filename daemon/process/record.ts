@@ -40,6 +40,8 @@ export interface ProcessRecord {
   ending: 'stopped' | 'killed' | undefined
   /** Bytes of output on disk, once it has ended. */
   kept: number
+  /** The disk was full while it ran. */
+  diskWasFull?: boolean | undefined
 }
 
 /** A pid that cannot be mistaken for a later process of the same number. */

@@ -20,9 +20,8 @@ import type { Heartbeat } from './heartbeat.ts'
 import { combinedStream, rawStream } from './log-stream.ts'
 import type { Managed } from './managed.ts'
 import { startOf } from './output/follow.ts'
-import { tailText } from './output/tail.ts'
 import type { ProcessConfig } from './context.ts'
-import { present, presentAll } from './present.ts'
+import { bothTails, present, presentAll } from './present.ts'
 import type { ProcessRecord } from './record.ts'
 import type { Stdin } from './stdin.ts'
 import type { Supervisor } from './supervisor.ts'
@@ -193,8 +192,7 @@ export const processRoutes = (deps: RouteDeps): Bound[] => {
     }),
     handle(processLogs, ({ params }, context) => {
       audit(context, 'process_logs_access', { process: params.identifier })
-      const { capture } = supervisor.find(params.identifier)
-      const [stdout, stderr] = [tailText(capture, 0, responseBytes), tailText(capture, 1, responseBytes)]
+      const [stdout, stderr] = bothTails(supervisor.find(params.identifier), responseBytes)
       return { stdout, stderr, logs: stdout + stderr }
     }),
     handle(streamProcessLogs, ({ params, query }, context) => {

@@ -107,7 +107,7 @@ export interface StartOptions {
 
 /** The record of a process that was just started. */
 const newRecord = (
-  { table, clock, bootId }: ProcessContext,
+  { table, clock, bootId, room }: ProcessContext,
   request: StartProcess,
   started: { pid: number; name: string; workingDir: string },
 ): ProcessRecord => {
@@ -135,6 +135,7 @@ const newRecord = (
     current: runningPid(started.pid, bootId),
     ending: undefined,
     kept: 0,
+    diskWasFull: room.isGone() || undefined,
   }
 }
 

@@ -20,6 +20,7 @@ import { createTailing } from './output/tailing.ts'
 import type { ProcessContext, ProcessConfig } from './context.ts'
 import type { KeepAwake } from './keep-awake.ts'
 import type { Workload } from './spawn.ts'
+import { createRoom } from './room/room.ts'
 import { outputDirs, start, type StartOptions } from './start.ts'
 import { catchUp, createSweep } from './sweep.ts'
 import { createTable } from './table.ts'
@@ -126,6 +127,7 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
     keepAwake,
     memoryKills: createMemoryKills({ dir: cgroupDir, clock }),
     bootId: readBootId(),
+    room: createRoom(config.stateDir),
   }
   if (config.rehearsal) showOnly(context, records)
   else adopt(context, records, pipes)

@@ -137,7 +137,9 @@ export const createSweep = (context: () => ProcessContext): Sweep => {
       guarded({}, () => capture.cap(maxBytes))
     },
     run() {
-      const { table, log } = context()
+      const { table, log, room } = context()
+      if (table.running > 0 && room.isGone())
+        for (const { record } of table.all()) if (record.status === 'running') record.diskWasFull = true
       const maxBytes = (share = shareNow(context()))
       for (const managed of table.all())
         guarded({ name: managed.record.name }, () => keepToShare(managed, maxBytes, log))

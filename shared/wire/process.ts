@@ -55,6 +55,8 @@ export const Process = described(
     peakMemoryBytes: s.optional(s.int()),
     /** Only in the answer 422: why the wait for the process ended before the process. */
     error: s.optional(s.string()),
+    /** Present, and true, only when the disk was full while the process ran: output may be missing. */
+    outputIncomplete: s.optional(s.boolean()),
   }),
   { title: 'Process' },
 )
