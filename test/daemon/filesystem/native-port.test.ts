@@ -1,7 +1,7 @@
 import '../../support/native.ts'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { pbkdf2 } from 'node:crypto'
-import fs, { closeSync, constants, fstatSync, readFileSync, readdirSync, writeSync } from 'node:fs'
+import fs, { closeSync, constants, existsSync, fstatSync, readFileSync, readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -191,13 +191,24 @@ t.test('the daemon’s own memory and descriptors are not files to anybody', asy
   const ports = skip
     ? [createFilePort(undefined)]
     : [createFilePort(undefined), createFilePort({ uid: 0, gid: 0 }), createFilePort(user)]
+  const child = spawn('sleep', ['1000'], skip ? {} : user)
+  t.teardown(() => child.kill('SIGKILL'))
+  const other = child.pid
   const link = join(t.testdir({ link: t.fixture('symlink', '/proc/self/environ') }), 'link')
-  const own = ['self/mem', 'self/environ', `${process.pid}/mem`, 'thread-self/environ', 'self/auxv']
+  const secrets = ['mem', 'environ', 'auxv', 'maps', 'smaps', 'smaps_rollup', 'numa_maps', 'stat', 'syscall', 'pagemap']
+  // A thread has a directory of its own, by its number, and each has the memory of all.
+  const threads = readdirSync('/proc/self/task')
+  t.ok(threads.length > 4)
+  const places = ['self', 'thread-self', ...threads, ...threads.map(thread => `self/task/${thread}`)]
+  const own = places.flatMap(place => secrets.map(name => `/proc/${place}/${name}`)).filter(path => existsSync(path))
+  t.ok(own.length > 40)
   for (const port of ports) {
-    for (const path of [...own.map(name => `/proc/${name}`), link])
+    for (const path of [...own, link])
       for (const open of [port.open, port.openRead]) t.equal(await codeOf(open(path, O_RDONLY)), 'EACCES', path)
     closeSync(await port.open('/proc/meminfo', O_RDONLY))
-    closeSync(await port.open('/proc/self/status', O_RDONLY))
+    for (const name of ['status', 'cmdline', 'mountinfo', 'limits', 'net/tcp', 'task', 'net'])
+      closeSync(await port.open(`/proc/self/${name}`, O_RDONLY))
+    for (const name of ['maps', 'stat']) closeSync(await port.open(`/proc/${other}/${name}`, O_RDONLY))
     t.equal(await codeOf(port.open('/proc/self/oom_score_adj', O_WRONLY)), 'EACCES', 'to write')
   }
 })

@@ -2,8 +2,8 @@
  * Generic machines: those that were made ahead of need for any image. The root of one is empty but for the places of its mounts, and is read by its
  * daemon alone; when somebody claims it, it gets the root of that image (`recast-machine.c`).
  */
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fail } from '../../../../shared/errors.ts'
 import { defaultLogDir } from '../../../../shared/log-dir.ts'
 import { rootStep, type MachineSpec } from '../../driver.ts'
@@ -30,6 +30,10 @@ export const isGeneric = ({ dataDir }: Pick<Context, 'dataDir'>, rootfs: string 
  */
 export const openGenericRoot = (dataDir: string): string => {
   const root = genericRoot(dataDir)
+  const above = dirname(root)
+  mkdirSync(above, { recursive: true, mode: 0o700 })
+  // One of a version before was for everybody to enter.
+  chmodSync(above, 0o700)
   const points = mountsOf({ memoryMb: 0, releases: false, ownUsers: false }).map(({ destination }) => destination)
   for (const name of [...points, defaultLogDir, 'stage', 'next'])
     mkdirSync(join(root, name), { recursive: true, mode: 0o755 })
