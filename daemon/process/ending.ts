@@ -34,7 +34,8 @@ const finish = (context: ProcessContext, managed: Managed, pid: number | undefin
     // With a full disk the combined log is incomplete; the process ends all the same.
     context.log.error('process.capture', { name: record.name, error })
   }
-  if (capture.retained() > 0) context.cap(capture)
+  record.kept = capture.retained()
+  if (record.kept > 0) context.cap(capture)
   record.kept = capture.retained()
   managed.settle()
   managed.cancelDeadline()

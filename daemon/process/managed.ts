@@ -7,6 +7,8 @@ export interface Managed {
   readonly record: ProcessRecord
   /** Its output. That of a finished process is opened when it is used, so that thousands of them cost little. */
   readonly capture: Capture
+  /** Somebody follows its output. */
+  readonly isRead: boolean
   /** The capture has ended: from now on only its readers keep it in memory. */
   settle(): void
   /** Closes what is open. */
@@ -59,6 +61,9 @@ class ManagedProcess implements Managed {
     const opened = this.#open()
     this.#known = new WeakRef(opened)
     return opened
+  }
+  get isRead(): boolean {
+    return (this.#current ?? this.#known?.deref())?.isHeld ?? false
   }
   settle(): void {
     if (this.#current) this.#known = new WeakRef(this.#current)

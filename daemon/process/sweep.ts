@@ -9,10 +9,10 @@ import { kill } from '../native/sys/sys.ts'
 import type { ProcessContext } from './context.ts'
 import { outputDirs } from './start.ts'
 
-/** A finished process with more output than this counts among those that share the budget. */
-const noticeableBytes = 32 * 1024
-/** The oldest are cut down to this when all together are too large. */
+/** The oldest are cut down to this when all together are too large, and to nothing when that is not enough. */
 const remnantBytes = 16 * 1024
+/** The newest finished processes, with so much of the budget, give way after all others. */
+const recentPart = 1 / 2
 /** Removing so many takes some milliseconds; then other work has its turn. */
 const forgottenAtOnce = 25
 const forgetPauseMs = 10
@@ -21,9 +21,11 @@ const forgetPauseMs = 10
 const keptBytes = (managed: Managed): number =>
   managed.record.status === 'running' ? managed.capture.retained() : managed.record.kept
 
-const capEnded = (managed: Managed, share: number): void => {
+const isRunning = ({ record }: Managed): boolean => record.status === 'running'
+
+const capEnded = (managed: Managed, maxBytes: number): void => {
   const { capture, record } = managed
-  capture.cap(share)
+  capture.cap(maxBytes)
   record.kept = capture.retained()
 }
 
@@ -45,49 +47,89 @@ export const catchUp = (managed: Managed, log: Log): Managed => {
 }
 
 interface Sweep {
-  /** After growth: caps at once when a file has outgrown its share. */
+  /** After growth: at once makes room for it in the budget, and caps a file that is above its ceiling. */
   readonly grew: (capture: Capture) => void
-  /** Caps whatever the files hold now. */
+  /** Caps whatever the files hold now at their ceiling. */
   readonly cap: (capture: Capture) => void
   /** Looks at everything. */
   run(): void
   close(): void
 }
 
-/** Bytes that one file may keep now: the budget divided by those that use it. */
-const shareNow = ({ table, config }: ProcessContext): number => {
-  let sharers = 0
-  for (const { record } of table.all()) if (record.status === 'running' || record.kept > noticeableBytes) sharers++
-  return fileShare(config, sharers)
-}
-
-const linger = (managed: Managed, group: number, share: number, log: Log): void => {
+const linger = (managed: Managed, group: number, ceiling: number, log: Log): void => {
   // Asked first, so that everything they wrote until their end is captured.
   const left = kill(-group, 0)
   catchUp(managed, log)
-  capEnded(managed, share)
+  capEnded(managed, ceiling)
   if (!left) managed.lingering = undefined
 }
 
-const keepToShare = (managed: Managed, share: number, log: Log): void => {
-  if (managed.lingering !== undefined) linger(managed, managed.lingering, share, log)
-  else if (keptBytes(managed) <= share) return
-  else if (managed.record.status === 'running') managed.capture.cap(share, true)
-  else capEnded(managed, share)
+const keepToCeiling = (managed: Managed, ceiling: number, log: Log): void => {
+  if (managed.lingering !== undefined) linger(managed, managed.lingering, ceiling, log)
+  else if (keptBytes(managed) <= ceiling) return
+  else if (isRunning(managed)) managed.capture.cap(ceiling, true)
+  else capEnded(managed, ceiling)
 }
 
-/** Cuts the oldest output of finished processes until all output is within the budget. */
-const fit = ({ table, config }: ProcessContext): void => {
-  if (config.maxFileBytes === 0 || config.maxTotalBytes === 0) return
+const totalBytes = ({ table }: ProcessContext): number => {
   let total = 0
   for (const managed of table.all()) total += keptBytes(managed)
-  for (const managed of table.all()) {
-    if (total <= config.maxTotalBytes) return
-    const before = managed.record.kept
-    if (managed.record.status === 'running' || before <= remnantBytes) continue
-    capEnded(managed, remnantBytes)
-    total -= before - managed.record.kept
+  return total
+}
+
+/** Those with output that nobody reads, the oldest end first; `recent` is where the newest begin. */
+const finishedByAge = ({ table, config }: ProcessContext): { older: Managed[]; recent: Managed[] } => {
+  const byAge = [...table.all()]
+    .filter(managed => !isRunning(managed) && managed.record.kept > 0 && !managed.isRead)
+    .toSorted((one, other) => (one.record.completedAt ?? 0) - (other.record.completedAt ?? 0))
+  let begin = byAge.length
+  for (let bytes = 0; begin > 0; begin--) {
+    bytes += byAge[begin - 1]?.record.kept ?? 0
+    if (bytes > config.maxTotalBytes * recentPart) break
   }
+  return { older: byAge.slice(0, begin), recent: byAge.slice(begin) }
+}
+
+/** Cuts the output of finished processes that nobody reads, the oldest first, until `total` is at most `goal`; returns what it is then. */
+const cutFinished = (context: ProcessContext, total: number, goal: number): number => {
+  const { older, recent } = finishedByAge(context)
+  let left = total
+  for (const group of [older, recent])
+    for (const remnant of [remnantBytes, 0])
+      for (const managed of group) {
+        if (left <= goal) return left
+        const before = managed.record.kept
+        if (before <= remnant) continue
+        capEnded(managed, remnant)
+        left -= before - managed.record.kept
+      }
+  return left
+}
+
+/** Cuts what runs, or is being read, down to equal shares; returns the bytes of all output then. */
+const cutToShares = (context: ProcessContext): number => {
+  const { table, config } = context
+  const inUse = [...table.all()].filter(managed => isRunning(managed) || managed.isRead)
+  const share = fileShare(config, inUse.length)
+  for (const managed of inUse) {
+    if (isRunning(managed)) managed.capture.cap(share, true)
+    else capEnded(managed, share)
+  }
+  return totalBytes(context)
+}
+
+/**
+ * Keeps all output within the budget: finished processes that nobody reads give way first, and only when they have nothing
+ * left those that run. Returns the bytes of all output at which it has to be looked at again.
+ */
+const fit = (context: ProcessContext): { total: number; again: number } => {
+  const { maxTotalBytes } = context.config
+  // So that the next line of a process that writes does not need another round.
+  const slack = Math.floor(maxTotalBytes / 16)
+  let total = totalBytes(context)
+  if (total > maxTotalBytes) total = cutFinished(context, total, maxTotalBytes - slack)
+  if (total > maxTotalBytes) total = cutToShares(context)
+  return { total, again: total > maxTotalBytes ? total + slack : maxTotalBytes }
 }
 
 /** Forgets the oldest finished processes beyond the limit, with their files. True when there are more. */
@@ -98,7 +140,7 @@ const forget = (context: ProcessContext): boolean => {
   if (left <= 0) return false
   for (const managed of table.all()) {
     if (left === 0) return excess > forgottenAtOnce
-    if (managed.record.status === 'running' || managed.lingering !== undefined) continue
+    if (isRunning(managed) || managed.lingering !== undefined) continue
     table.remove(managed)
     // Not through its capture, which would have to be opened first. Readers that have the files open read on.
     removeOutput(outputPaths(outputDirs(context), managed.record.logKey))
@@ -108,8 +150,40 @@ const forget = (context: ProcessContext): boolean => {
   return false
 }
 
+/** The bytes of all output, as they grow. */
+interface Budget {
+  grew(capture: Capture): void
+  /** Counts everything anew. */
+  fit(): void
+}
+
+const createBudget = (context: () => ProcessContext): Budget => {
+  /** What was counted of each capture that runs. */
+  const counted = new WeakMap<Capture, number>()
+  let total = 0
+  let again = 0
+  const isBounded = ({ maxFileBytes, maxTotalBytes }: ProcessContext['config']): boolean =>
+    maxFileBytes > 0 && maxTotalBytes > 0
+  const fitAll = (): void => {
+    if (!isBounded(context().config)) return
+    ;({ total, again } = fit(context()))
+    for (const managed of context().table.all())
+      if (isRunning(managed)) counted.set(managed.capture, managed.capture.retained())
+  }
+  return {
+    fit: fitAll,
+    grew(capture) {
+      const now = capture.retained()
+      total += now - (counted.get(capture) ?? 0)
+      counted.set(capture, now)
+      if (total > again) fitAll()
+    },
+  }
+}
+
 export const createSweep = (context: () => ProcessContext): Sweep => {
-  let share: number | undefined
+  const ceiling = (): number => fileShare(context().config, 0)
+  const budget = createBudget(context)
   const guarded = (fields: object, run: () => void): void => {
     try {
       run()
@@ -127,23 +201,23 @@ export const createSweep = (context: () => ProcessContext): Sweep => {
   }
   return {
     grew(capture) {
-      share ??= shareNow(context())
       const { seen, heads, combined } = capture.positions
       const maxHeld = Math.max(seen[0] - heads[0], seen[1] - heads[1], combined - heads[2])
-      if (capture.behind || maxHeld > share) capture.cap(share, true)
+      if (capture.behind || maxHeld > ceiling()) capture.cap(ceiling(), true)
+      budget.grew(capture)
     },
-    cap(capture) {
-      const maxBytes = (share ??= shareNow(context()))
-      guarded({}, () => capture.cap(maxBytes))
-    },
+    cap: capture =>
+      guarded({}, () => {
+        capture.cap(ceiling())
+        budget.grew(capture)
+      }),
     run() {
       const { table, log, room } = context()
       if (table.running > 0 && room.isGone())
         for (const { record } of table.all()) if (record.status === 'running') record.diskWasFull = true
-      const maxBytes = (share = shareNow(context()))
       for (const managed of table.all())
-        guarded({ name: managed.record.name }, () => keepToShare(managed, maxBytes, log))
-      guarded({}, () => fit(context()))
+        guarded({ name: managed.record.name }, () => keepToCeiling(managed, ceiling(), log))
+      guarded({}, budget.fit)
       if (!cancelForget) forgetSome()
     },
     close: () => cancelForget?.(),

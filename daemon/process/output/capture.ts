@@ -38,6 +38,8 @@ export interface Capture {
   onChange(run: () => void): () => void
   /** Keeps files open while somebody reads. */
   hold(): () => void
+  /** Somebody reads. */
+  readonly isHeld: boolean
   /** Renames the files; whoever reads goes on reading. */
   move(paths: OutputPaths): void
   /** Removes the files. */
@@ -89,6 +91,7 @@ const createHolders = (files: OutputFiles, close: () => void, hasEnded: () => bo
   }
   return {
     closeIfIdle,
+    isHeld: () => holders > 0,
     hold() {
       holders++
       let held = true
@@ -188,7 +191,7 @@ export const openCapture = (options: CaptureOptions): Capture => {
   const positions = (fresh ? undefined : loadPositions(paths.positions)) ?? freshPositions()
   const combinedIsEmpty = (): boolean => positions.combined === 0
   const files = createOutputFiles({ paths, fresh, mayMake: () => !context.ended, combinedIsEmpty, pools, group })
-  const { hold, visit, closeIfIdle } = createHolders(
+  const { hold, isHeld, visit, closeIfIdle } = createHolders(
     files,
     () => close(context),
     () => context.ended,
@@ -230,6 +233,9 @@ export const openCapture = (options: CaptureOptions): Capture => {
     read: (part, target, offset) => visit(() => readPart(context, part, target, offset), 0),
     onChange: context.listeners.add,
     hold,
+    get isHeld() {
+      return isHeld()
+    },
     move: to => move(context, to),
     remove() {
       close(context)

@@ -2,9 +2,33 @@ import { Writable } from 'node:stream'
 import t from 'tap'
 import { requestOf } from '../../support/call.ts'
 import { Reply } from '../../../shared/route.ts'
-import { openGet, processDaemon, processServer, until } from '../../support/processes.ts'
+import { events, openGet, openPost, processDaemon, processServer, until } from '../../support/processes.ts'
 
 const run = (command: string, name: string) => ({ body: { command, name, waitForCompletion: true } })
+
+t.test('a live reader loses nothing to processes that have finished, or that are silent', async t => {
+  const total = 12 * 1024 * 1024
+  const { url, call } = await processServer(t, { env: { SANDBOX_MAX_LOG_BYTES_TOTAL: String(total) } })
+  for (let index = 0; index < 30; index++)
+    await call('POST', '/process', { body: { command: 'seq 1 50000', name: `old${index}`, waitForCompletion: true } })
+  for (let index = 0; index < 12; index++) await call('POST', '/process', { body: { command: 'exec sleep 300' } })
+  // The daemon has looked at all of them by then.
+  await new Promise(resolve => setTimeout(resolve, 5_500))
+  const command = 'seq 1 300000'
+  const wanted = Array.from({ length: 300_000 }, (_, index) => `${index + 1}\n`).join('')
+  const stream = await openPost(t, `${url}/process`, { command, name: 'live' }, { accept: 'text/event-stream' })
+  const seen = events(await stream.ended)
+  t.ok(
+    seen
+      .filter(({ type }) => type === 'stdout')
+      .map(({ data }) => data)
+      .join('') === wanted,
+    'every byte',
+  )
+  t.match((await call('GET', '/process/old0/logs')).body.stdout, /^\[\.\.\. truncated/, 'the oldest gave way')
+  const { body } = await call('GET', '/process/live/logs')
+  t.ok(body.stdout === wanted, 'and it is there afterwards')
+})
 
 t.test('every line is prefixed once, an unfinished one stays unfinished', async t => {
   const { call } = await processDaemon(t)

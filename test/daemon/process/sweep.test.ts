@@ -67,12 +67,43 @@ t.test('when all output together is too much, the oldest finished processes lose
   const { supervisor, run, sweep } = swept(t, {})
   for (let index = 0; index < 6; index++) await run(`head -c ${150 * KiB} /dev/zero | tr '\\0' x`, `p${index}`)
   const kept = () => supervisor.list().reduce((sum, { record }) => sum + record.kept, 0)
-  t.ok(kept() > 1024 * KiB, `${kept()} bytes before`)
+  t.ok(kept() <= 1024 * KiB, `${kept()} bytes at once`)
   sweep()
   t.ok(kept() <= 1024 * KiB, `${kept()} bytes after`)
   const tails = supervisor.list().map(({ capture }) => tailText(capture, 0, 4096 * KiB))
   t.match(tails[0]?.slice(0, 40), /^\[\.\.\. truncated/, 'the oldest is cut')
   t.equal(tails.at(-1), 'x'.repeat(150 * KiB), 'the newest is whole')
+})
+
+t.test('finished output gives way before that of what runs, and the newest of it last', async t => {
+  const { supervisor, run, sweep } = swept(t, { maxTotalBytes: 2048 * KiB })
+  const seq = (last: number) => `seq 1 ${last}`
+  for (let index = 0; index < 20; index++) await run(seq(10_000), `old${index}`)
+  const running = supervisor.start({ command: `${seq(60_000)}; exec sleep 300`, name: 'running' })
+  await until('its output', () => running.capture.positions.seen[0] >= 348_894)
+  sweep()
+  t.strictSame(running.capture.positions.heads, [0, 0, 0], 'all that the running one has written is there')
+  const last = await run(seq(20_000), 'last')
+  sweep()
+  t.ok(tailText(last.capture, 0, 4096 * KiB).startsWith('1\n2\n'), 'and all of the newest')
+  t.match(tailText(supervisor.find('old0').capture, 0, 4096 * KiB), /^\[\.\.\. truncated/, 'the oldest has paid')
+  const total = supervisor.list().reduce((sum, { capture }) => sum + capture.retained(), 0)
+  t.ok(total <= 2048 * KiB, `${total} bytes in all`)
+  await supervisor.end('running', 'killed')
+})
+
+t.test('when what runs is too much by itself, each keeps its share', async t => {
+  const { supervisor, sweep } = swept(t, { maxTotalBytes: 3072 * KiB, maxFileBytes: 2048 * KiB })
+  const loud = Array.from({ length: 3 }, (_, index) =>
+    supervisor.start({ command: 'seq 1 200000; exec sleep 300', name: `loud${index}` }),
+  )
+  await until('their output', () => loud.every(({ capture }) => capture.positions.seen[0] >= 1_288_894))
+  sweep()
+  for (const { capture } of loud) {
+    const held = capture.positions.seen[0] - capture.positions.heads[0]
+    t.ok(held >= 300 * KiB && held <= 400 * KiB, `${held} bytes`)
+  }
+  for (const { record } of loud) await supervisor.end(record.name, 'killed')
 })
 
 t.test('beyond their number the oldest finished processes are forgotten, with their files', async t => {
