@@ -1,11 +1,13 @@
 import { errno, fail, isError, messageOf } from '../../shared/errors.ts'
 import { parse, s } from '../../shared/schema.ts'
+import { environmentBytes, variablesWithin } from '../../shared/variables.ts'
 import { readRegularFile } from '../config/read-regular-file.ts'
 import type { Environment } from '../environment.ts'
 
-const name = s.string().check(s.regex(/^[^=\0]+$/, 'is not an environment name'))
-const value = s.string().check(s.refine(text => !text.includes('\0'), 'must not contain NUL'))
-const document = s.object({ generation: s.optional(s.int()), environment: s.nullish(s.record(name, value)) })
+const document = s.object({
+  generation: s.optional(s.int()),
+  environment: s.nullish(variablesWithin(environmentBytes.sandbox)),
+})
 
 const read = (path: string): string => {
   try {

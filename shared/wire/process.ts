@@ -1,6 +1,7 @@
 /** The process family of the per-sandbox API: start, watch, feed and stop commands inside a sandbox. */
 import { route } from '../route.ts'
 import { described, intText, s, text } from '../schema.ts'
+import { environmentBytes, variablesWithin } from '../variables.ts'
 
 export const processStatuses = ['running', 'completed', 'failed', 'stopped', 'killed'] as const
 export type ProcessStatus = (typeof processStatuses)[number]
@@ -65,18 +66,8 @@ export type Process = s.output<typeof Process>
 /** null counts as absent, as clients in languages without "undefined" send it. */
 const maybe = <S extends s.ZodMiniType>(shape: S) => s.nullish(shape)
 const port = s.int().check(s.minimum(1), s.maximum(65_535))
-const variable = s.string().check(s.refine(value => !value.includes('\0'), 'must not contain NUL'))
-const variableName = s
-  .string()
-  .check(
-    s.refine(
-      key => key !== '' && !key.includes('=') && !key.includes('\0'),
-      'a variable name must not be empty or hold = or NUL',
-    ),
-  )
-
 /** Variables of a process, added to the sandbox's own. */
-export const Variables = s.record(variableName, variable)
+export const Variables = variablesWithin(environmentBytes.process)
 
 export const StartProcess = described(
   s.object({

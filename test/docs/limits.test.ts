@@ -31,6 +31,12 @@ const rows: Readonly<Record<string, readonly (readonly [said: string, file: stri
     ['20000 datagrams a second in', 'control/drivers/oci/net/connections.ts', 'mostDatagrams = 20_000'],
     ['20000 both ways', 'control/network/egress/datagrams/flows.ts', 'createRate(deps, 20_000, 20_000)'],
   ],
+  'environment of a sandbox (`envs`)': [
+    ['131072 bytes', 'shared/variables.ts', 'variableBytes = 131_072'],
+    ['1 MiB', 'shared/variables.ts', 'sandbox: 1024 * 1024'],
+    ['8 bytes', 'shared/variables.ts', 'pointerBytes = 8'],
+  ],
+  "environment of a process (`env`), beside its sandbox's": [['512 KiB', 'shared/variables.ts', 'process: 512 * 1024']],
   'body on the management API': [['5 MiB', 'control/server/api/surface.ts', 'bodyLimit = 5 * 1024 * 1024']],
   'page of a list': [
     ['50,', 'control/core/records/define-kind.ts', 'fallback: 50, max: 200'],

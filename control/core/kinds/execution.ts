@@ -1,6 +1,7 @@
 /** One run of a job, and its tasks. Nothing runs them yet: they wait in the queue until they are cancelled. */
 import { fail } from '../../../shared/errors.ts'
-import { s, text, texts, type Out } from '../../../shared/schema.ts'
+import { s, text, type Out } from '../../../shared/schema.ts'
+import { environmentBytes, variablesWithin } from '../../../shared/variables.ts'
 import { stateTable } from '../transitions/state-table.ts'
 import { defineKind } from '../records/define-kind.ts'
 import type { Kind, Spec } from '../records/kind.ts'
@@ -28,7 +29,7 @@ const over: readonly string[] = ['cancelled', 'failed', 'succeeded', 'timeout']
 const body = s.object({
   id: s.nullish(text(128)),
   tasks: s.nullish(tasks),
-  env: s.nullish(texts(256)),
+  env: s.nullish(variablesWithin(environmentBytes.process)),
   memory: s.nullish(s.int().check(s.gte(1))),
   allowQueue: s.nullish(s.boolean()),
 })

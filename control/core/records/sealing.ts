@@ -1,5 +1,6 @@
 /** Secret members of specs: encrypted where they are stored, masked where they are answered, kept when the mask comes back. */
 import { fail } from '../../../shared/errors.ts'
+import { environmentBytes, tooMany } from '../../../shared/variables.ts'
 import type { Sealer } from '../secrets/secrets.ts'
 import type { Spec } from './kind.ts'
 
@@ -30,14 +31,21 @@ const unknownMask = (field: string, name: string) =>
 const resealed = (value: string, kept: string | undefined, sealer: Sealer): string =>
   kept !== undefined && sealer.open(kept) === value ? kept : sealer.seal(value)
 
+/** Throws `invalid_argument` when no process could be started with all of them. */
+const needRoom = (envs: readonly StoredEnv[], field: string, sealer: Sealer): void => {
+  const plain = envs.map(env => [env.name, 'sealed' in env ? sealer.open(env.sealed) : env.value] as const)
+  const reason = tooMany(plain, environmentBytes.sandbox)
+  if (reason !== undefined) throw fail('invalid_argument', { field, reason })
+}
+
 /** Variables as stored; `field` is where they came from. */
 export const sealEnvs = (
   envs: readonly EnvGiven[],
   previous: readonly StoredEnv[],
   field: string,
   sealer: Sealer,
-): StoredEnv[] =>
-  envs.map((env, at) => {
+): StoredEnv[] => {
+  const stored = envs.map((env, at): StoredEnv => {
     const { name, secret } = env
     const value = env.value ?? ''
     if (!secret) return { name, value }
@@ -47,6 +55,9 @@ export const sealEnvs = (
     if (kept) return kept
     throw unknownMask(`${field}.${at}.value`, name)
   })
+  needRoom(stored, field, sealer)
+  return stored
+}
 
 /** Variables as answered: opened for those who may, masked for the others. */
 export const presentEnvs = (envs: readonly StoredEnv[], open: ((sealed: string) => string) | undefined) =>

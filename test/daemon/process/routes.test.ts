@@ -70,6 +70,15 @@ t.test('what is asked wrongly is a 400 that names the field, and starts nothing'
     [{ command: 'true', waitForPorts: Array(1025).fill(80) }, /waitForPorts/],
     [{ command: 'true', env: { 'A=B': 'x' } }, /env/],
     [{ command: 'true', env: { A: 1 } }, /env/],
+    [{ command: 'true', env: { '': 'x' } }, /env/],
+    [{ command: 'true', env: { LONG: 'x'.repeat(131_067) } }, /env.LONG: a variable may take 131072 bytes/],
+    [
+      {
+        command: 'true',
+        env: Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`A${at}`, 'x'.repeat(100_000)])),
+      },
+      /env: all variables together may take 524288 bytes/,
+    ],
     [{ command: 'true', workingDir: 'a\0' }, /workingDir/],
   ]
   for (const [body, error] of wrong) t.match(await call('POST', '/process', { body }), { status: 400, body: { error } })

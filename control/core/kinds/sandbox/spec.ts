@@ -1,6 +1,7 @@
 /** What may be said about a sandbox in a create or update. Lists and maps also come as text holding JSON. */
 import { isInstant } from '../../../../shared/instant.ts'
 import { described, jsonOr, s, text, type Out, type Shape } from '../../../../shared/schema.ts'
+import { tooLong, variableBytes, variableName } from '../../../../shared/variables.ts'
 import { network } from './network/shape.ts'
 import { standby } from './standby.ts'
 
@@ -24,11 +25,18 @@ const oneOf = <const N extends readonly [string, ...string[]]>(names: N) =>
   )
 
 export const env = described(
-  s.object({
-    name: text(256).check(s.regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'must be a variable name')),
-    value: s.nullish(text(131_072)),
-    secret: s.nullish(s.boolean()),
-  }),
+  s
+    .object({
+      name: variableName,
+      value: s.nullish(text(variableBytes)),
+      secret: s.nullish(s.boolean()),
+    })
+    .check(
+      s.check(({ value: { name, value }, issues }) => {
+        const message = tooLong(name, value ?? '')
+        if (message !== undefined) issues.push({ code: 'custom', message, input: value, path: ['value'] })
+      }),
+    ),
   { title: 'EnvironmentVariable' },
 )
 
