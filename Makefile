@@ -98,5 +98,5 @@ package: setup ## Makes the npm package hutch-VERSION.tgz in .runtime/package (n
 	@mkdir -p .runtime/package
 	@PATH="$$PWD/.runtime/node/bin:$$PATH" npm pack --silent --pack-destination .runtime/package
 
-clean: ## Removes what was built here and is not in use (not the Node binary, not the data directory).
-	@[ ! -x .runtime/node/bin/node ] || { $(NODE) images/clean/main.ts; }
+clean: ## Removes what was built here and is not in use; INSTANCE=tag: what that instance has left on the box.
+	@[ ! -x .runtime/node/bin/node ] || { $(NODE) images/clean/main.ts $(INSTANCE); }

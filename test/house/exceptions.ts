@@ -37,7 +37,6 @@ export const openedForTests: readonly string[] = [
   'sharedLimits',
   'sliceBytes',
   'socketBytes',
-  'sweepInstance',
   'templateOf',
   'terminals',
   'unfinishedBytes',

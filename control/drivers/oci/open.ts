@@ -1,7 +1,7 @@
 /** Opens what the verbs of the driver share, and closes it. */
 import { mkdir, open, realpath } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { fail } from '../../../shared/errors.ts'
+import { fail, isError } from '../../../shared/errors.ts'
 import { semaphore } from '../../../shared/sync.ts'
 import type { DriverConfig, DriverDeps } from '../module.ts'
 import { readBundle, releasesBeside } from './bundle.ts'
@@ -105,7 +105,7 @@ const openNetwork = async (
   const { names, dataDir } = base
   const subnet = subnetOf(config.subnet)
   const allowed = (config.allowNetworks ?? []).map(allowedNetwork)
-  const block = await claimBlock(subnet, names, dataDir)
+  const block = await unlessUsedUp(base.hierarchy, deps, () => claimBlock(subnet, names, dataDir))
   const resolvers = await hostResolvers()
   const [connections, datagrams] = await Promise.all([limitOf('connections', deps), limitOf('datagrams', deps)])
   const { slots: taken, held } = await takenSlots(base)
@@ -134,6 +134,33 @@ const leave = async (context: Context): Promise<void> => {
   await removeTraces(names)
 }
 
+/** What instances have claimed that are over is needed when nothing else is left. */
+const unlessUsedUp = async <T>(
+  hierarchy: Hierarchy,
+  { log, clock }: DriverDeps,
+  claim: () => Promise<T>,
+): Promise<T> => {
+  try {
+    return await claim()
+  } catch (error) {
+    if (!isError(error, 'busy')) throw error
+    await sweepDead(hierarchy, { log, clock })
+    return claim()
+  }
+}
+
+/** Sweeps after instances that are over while this one serves; the returned function waits for those it has begun with. */
+const sweepInBackground = (hierarchy: Hierarchy, { log, clock }: DriverDeps): (() => Promise<void>) => {
+  const over = new AbortController()
+  const swept = sweepDead(hierarchy, { log, clock, signal: over.signal }).catch((error: unknown) =>
+    log.warn('instance.sweep.failed', { error }),
+  )
+  return () => {
+    over.abort()
+    return swept
+  }
+}
+
 /** Throws `driver_failed` naming what the box lacks, `invalid_argument` naming a variable that cannot be used. */
 export const openContext = async (settings: DriverConfig, deps: DriverDeps): Promise<Opened> => {
   const { log, clock } = deps
@@ -149,11 +176,10 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
   const names = namesOf(tagOf(dataDir))
   await untilUnswept(names.tag, clock)
   const hierarchy = await openHierarchy()
-  await sweepDead(hierarchy, { log, clock })
   const { runtime: chosen, hasOwnUsers } = await chooseRuntime(settings, deps)
   const config = { ...settings, runtime: chosen }
   // First of what leaves something behind: an operator who insists may be refused.
-  const firstId = await openUsers(config, deps, { names, dataDir, hasOwnUsers })
+  const firstId = await unlessUsedUp(hierarchy, deps, () => openUsers(config, deps, { names, dataDir, hasOwnUsers }))
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
   const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay, firstId })
@@ -181,7 +207,9 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
   }
   const stopWatching = runtime.name === 'runsc' ? undefined : watchLocks({ hierarchy, names }, { log, clock })
   await views?.adopt(await machineIds(context))
+  const stopSweeping = sweepInBackground(hierarchy, deps)
   const close = async () => {
+    await stopSweeping()
     stopTrimming()
     await stopWatching?.()
     await guard.close()

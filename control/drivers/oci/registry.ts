@@ -8,8 +8,15 @@ import { join } from 'node:path'
 import { errno, fail } from '../../../shared/errors.ts'
 import { parse, s, type Out } from '../../../shared/schema.ts'
 import { registryDir } from './names.ts'
+import { whereabouts, whereaboutsOf } from './whereabouts.ts'
 
-const shape = s.object({ tag: s.string(), dataDir: s.string(), pid: s.int() })
+const shape = s.object({
+  tag: s.string(),
+  dataDir: s.string(),
+  pid: s.int(),
+  /** Absent in claims of versions before. */
+  seen: s.optional(whereabouts),
+})
 export type Claimant = Out<typeof shape>
 
 export interface Claim extends Claimant {
@@ -72,6 +79,14 @@ export const claimants = async (): Promise<Claimant[]> => {
   const claims = (await Promise.all(kinds.map(claimsOf))).flat()
   return [...new Map(claims.map(claim => [claim.tag, claim])).values()]
 }
+
+/** What this process claims with. */
+export const claimantOf = async (tag: string, dataDir: string): Promise<Claimant> => ({
+  tag,
+  dataDir,
+  pid: process.pid,
+  seen: await whereaboutsOf(dataDir),
+})
 
 /** Writes beside the claims and moves it there with `place`, so that no reader ever sees a part. */
 const placed = async <T>(claimant: Claimant, place: (beside: string) => Promise<T>): Promise<T> => {

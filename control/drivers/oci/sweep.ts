@@ -1,10 +1,10 @@
-/** Removes what instances have left behind that no longer exist: their data directory and their process are gone. */
+/** Removes what instances have left behind that are proven to be over: their data directory and their process are gone, not only out of sight. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../../shared/clock.ts'
-import { isThere } from '../../../shared/is-there.ts'
 import type { Log } from '../../../shared/log.ts'
 import { children, type Hierarchy } from './cgroup/hierarchy.ts'
+import { semaphore } from '../../../shared/sync.ts'
 import { isClaimed } from '../../base/one-host.ts'
 import { removeParent } from './cgroup/parent.ts'
 import { killGroup, removeGroup } from './cgroup/processes.ts'
@@ -18,10 +18,14 @@ import { claimants, type Claimant } from './registry.ts'
 import { inSweepTurn } from './sweep-turn.ts'
 import { releaseIds } from './users/ranges.ts'
 import { removePlace } from './view/place.ts'
+import { isProvenOver } from './whereabouts.ts'
 
-/** One in another mount namespace is seen by the claim of its data directory only. */
-const isDead = async ({ dataDir, pid }: Claimant): Promise<boolean> =>
-  !(await isThere(dataDir)) && !(await isThere(`/proc/${pid}`)) && !(await isClaimed(dataDir))
+/** A server in another mount namespace is seen by the claim of its data directory only, and while it is stopped not at all. */
+const isOver = async (claimant: Claimant): Promise<boolean> =>
+  (await isProvenOver(claimant)) && !(await isClaimed(claimant.dataDir))
+
+/** So many at a time: ending a machine takes seconds when its processes do not obey. */
+const sideBySide = 4
 
 /** Ends the machines of an instance and removes every group of it. */
 const removeGroups = async (hierarchy: Hierarchy, names: Names, clock: Clock): Promise<void> => {
@@ -58,19 +62,33 @@ export const sweepInstance = async (hierarchy: Hierarchy, names: Names, clock: C
   await removeTraces(names)
 }
 
-/** Sweeps after every dead instance; one that cannot be swept is logged and left for the next time. */
-export const sweepDead = async (hierarchy: Hierarchy, deps: { log: Log; clock: Clock }): Promise<void> => {
-  for (const claim of await claimants()) {
-    if (!(await isDead(claim))) continue
-    try {
-      await inSweepTurn(claim.tag, async () => {
-        // It may have begun anew; if it does from now on, it waits.
-        if (!(await isDead(claim))) return
-        await sweepInstance(hierarchy, namesOf(claim.tag), deps.clock)
-        deps.log.info('instance.swept', { tag: claim.tag, dataDir: claim.dataDir })
-      })
-    } catch (error) {
-      deps.log.warn('instance.sweep.failed', { tag: claim.tag, dataDir: claim.dataDir, error })
-    }
+interface SweepDeps {
+  readonly log: Log
+  readonly clock: Clock
+  /** No further instance is begun with when it is aborted. */
+  readonly signal?: AbortSignal
+}
+
+const sweepOne = async (hierarchy: Hierarchy, claim: Claimant, { log, clock }: SweepDeps): Promise<void> => {
+  const { tag, dataDir } = claim
+  if (!(await isOver(claim))) return
+  try {
+    await inSweepTurn(tag, async () => {
+      // It may have begun anew; if it does from now on, it waits.
+      if (!(await isOver(claim))) return
+      await sweepInstance(hierarchy, namesOf(tag), clock)
+      log.info('instance.swept', { tag, dataDir })
+    })
+  } catch (error) {
+    log.warn('instance.sweep.failed', { tag, dataDir, error })
   }
+}
+
+/** Sweeps after every instance that is proven to be over; one that cannot be swept is logged and left for the next time. */
+export const sweepDead = async (hierarchy: Hierarchy, deps: SweepDeps): Promise<void> => {
+  const turn = semaphore(sideBySide)
+  const all = await claimants()
+  await Promise.all(
+    all.map(claim => turn(async () => deps.signal?.aborted || (await sweepOne(hierarchy, claim, deps)))),
+  )
 }

@@ -2,7 +2,7 @@
 import { fail } from '../../../../shared/errors.ts'
 import { run, tool } from '../command.ts'
 import type { Names } from '../names.ts'
-import { claimsOf, releaseClaim, releaseClaims, renewClaim, takeClaim, type Claim } from '../registry.ts'
+import { claimantOf, claimsOf, releaseClaim, releaseClaims, renewClaim, takeClaim, type Claim } from '../registry.ts'
 import { networkText, overlaps, parseNetwork, sizeOf, type Network } from '../../../base/config/ipv4.ts'
 
 const kind = 'blocks'
@@ -35,7 +35,7 @@ const blockPrefix = (subnet: Network): number => Math.max(subnet.prefix, Math.mi
  * Throws `busy` when the subnet is used up.
  */
 export const claimBlock = async (subnet: Network, names: Names, dataDir: string): Promise<Network> => {
-  const claimant = { tag: names.tag, dataDir, pid: process.pid }
+  const claimant = await claimantOf(names.tag, dataDir)
   const mine = (await claims()).find(claim => claim.tag === names.tag && overlaps(claim.network, subnet))
   if (mine) {
     if (mine.dataDir !== dataDir)

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { errno, fail } from '../../../../shared/errors.ts'
 import type { Names } from '../names.ts'
-import { claimsOf, releaseClaims, renewClaim, takeClaim } from '../registry.ts'
+import { claimantOf, claimsOf, releaseClaims, renewClaim, takeClaim } from '../registry.ts'
 
 /** Users and groups of one machine, 0 to 65535. */
 export const idsPerMachine = 65_536
@@ -51,7 +51,7 @@ const isFree = (first: number, others: readonly Range[]): boolean =>
 
 /** The first id of the instance's range: the one it has claimed before, or a free one. Throws `busy` when there is none. */
 export const claimIds = async (names: Names, dataDir: string): Promise<number> => {
-  const claimant = { tag: names.tag, dataDir, pid: process.pid }
+  const claimant = await claimantOf(names.tag, dataDir)
   const mine = (await claimsOf(kind)).find(({ tag }) => tag === names.tag)
   if (mine) {
     await renewClaim(kind, mine.name, claimant)

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openOci } from '../../../../control/drivers/oci/index.ts'
@@ -7,8 +8,10 @@ import { namesOf } from '../../../../control/drivers/oci/names.ts'
 import { inSweepTurn } from '../../../../control/drivers/oci/sweep-turn.ts'
 import { sweepDead, sweepInstance } from '../../../../control/drivers/oci/sweep.ts'
 import { claimDataDir } from '../../../../control/base/one-host.ts'
+import { whereaboutsOf } from '../../../../control/drivers/oci/whereabouts.ts'
 import { systemClock } from '../../../../shared/clock.ts'
 import { silentLog } from '../../../../shared/log.ts'
+import { removeInstance, unattended } from '../../../../images/clean/instances.ts'
 import { killedHost } from '../../../support/killed-host.ts'
 import { whyNoMachines } from '../../../support/machine.ts'
 import { makeKit, traces } from '../../../support/oci.ts'
@@ -89,8 +92,58 @@ t.test('a range of ids that a dead instance has claimed is given back, also when
   mkdirSync('/run/hutch/ids', { recursive: true })
   t.teardown(() => rmSync(claim, { force: true }))
   const names = namesOf('0badcafe')
-  writeFileSync(claim, JSON.stringify({ tag: names.tag, dataDir: join(t.testdir(), 'gone'), pid: 2 ** 30 }))
-  t.same(traces(names), [String(2 ** 30)])
+  const dataDir = join(realpathSync(t.testdir()), 'gone')
+  const claimed = { tag: names.tag, dataDir, pid: 2 ** 30 }
+  writeFileSync(claim, JSON.stringify(claimed))
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(names), [String(2 ** 30)], 'a claim that proves nothing stays')
+  mkdirSync(dataDir)
+  const seen = await whereaboutsOf(dataDir)
+  rmSync(dataDir, { recursive: true })
+  writeFileSync(claim, JSON.stringify({ ...claimed, seen: { ...seen, pidNamespace: 'pid:[1]' } }))
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.same(traces(names), [String(2 ** 30)], 'nor is one swept whose process is of another namespace')
+  writeFileSync(claim, JSON.stringify({ ...claimed, seen }))
   await sweepDead(await openHierarchy(), { log: silentLog, clock })
   t.same(traces(names), [])
+})
+
+t.test(
+  'the machines of a server that is stopped live on when another starts where its directory is not to be seen',
+  async t => {
+    const stopped = await killedHost(t, kit, ['f'], 'f')
+    const before = traces(stopped.names)
+    const program = join(import.meta.dirname, '../../../programs/sweep-dead.ts')
+    const sweepFrom = (how: string, ...unshared: string[]) => {
+      const line = `${how}; exec ${process.execPath} ${program}`
+      return execFileSync('unshare', ['--mount', ...unshared, 'sh', '-ec', line], { encoding: 'utf8' })
+    }
+    const hide = `mount -t tmpfs tmpfs ${stopped.dir}`
+    t.equal(sweepFrom(hide), 'swept\n', 'in another mount namespace')
+    t.same(traces(stopped.names), before)
+    t.equal(
+      sweepFrom(`${hide}; rmdir ${stopped.dir} 2>/dev/null || true`, '--pid', '--fork', '--mount-proc'),
+      'swept\n',
+      'and PID namespace',
+    )
+    t.same(traces(stopped.names), before)
+    const driver = await openOci({ ...stopped.config, slotsAhead: 0 }, { log: silentLog, clock })
+    t.match(await driver.list(), [{ id: 'f', phase: 'running' }])
+    await driver.remove('f')
+    await driver.close()
+  },
+)
+
+t.test('what cannot be proven is named by make clean, and removed when it is told to', async t => {
+  const left = await killedHost(t, kit, ['g'], 'g')
+  await t.rejects(removeInstance(left.names.tag), /is there or has a server/)
+  rmSync(left.dir, { recursive: true, force: true })
+  mkdirSync(left.dir)
+  await sweepDead(await openHierarchy(), { log: silentLog, clock })
+  t.ok(traces(left.names).length > 0, 'another directory above it proves nothing')
+  const lines = (await unattended()).filter(line => line.includes(left.names.tag))
+  t.match(lines, [/stays \(1 sandboxes\).*make clean INSTANCE=/])
+  t.match(await removeInstance(left.names.tag), /is removed/)
+  t.same(traces(left.names), [])
+  await t.rejects(removeInstance(left.names.tag), /has claimed nothing|no instance/)
 })
