@@ -80,6 +80,14 @@ export const errors = {
       doNot: 'create the workload again',
     },
   ),
+  upstream_busy: faced(
+    entry(503, (d: { reason: string }) => d.reason, true),
+    {
+      code: 'UPSTREAM_BUSY',
+      action: 'try again in a moment, with fewer requests at a time',
+      doNot: 'create the workload again',
+    },
+  ),
   upstream_malformed: faced(
     entry(502, (d: { port: number; reason: string }) => `port ${d.port} gives no answer that is HTTP: ${d.reason}`),
     { code: 'UPSTREAM_FAILED', action: 'speak HTTP on that port', doNot: 'retry' },

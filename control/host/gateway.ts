@@ -8,6 +8,7 @@ import { forwarder } from '../server/proxy/gateway/forward.ts'
 import { gateway, type Gateway, type GatewayDeps } from '../server/proxy/gateway/gateway.ts'
 import { allowedTunnels } from '../server/proxy/gateway/held-tunnel.ts'
 import { resolver } from '../server/proxy/gateway/resolve.ts'
+import { reviver } from '../server/proxy/gateway/unsent.ts'
 import type { KindsByName } from './kinds.ts'
 import type { Runner } from '../core/machines/runner.ts'
 import type { Metrics } from '../ops/metrics/metrics.ts'
@@ -47,6 +48,7 @@ export const gatewayOf = (
       resolve: resolver({ store, rules }),
       hold: runner.hold,
       holdNow: runner.holdNow,
+      revive: reviver(connections, runner.hasEnded),
       forwarder: forwarder(connections),
       answers,
       answered: metrics.answered,

@@ -59,13 +59,15 @@ t.test('what a machine answers is read in few places, which bound it', async t =
     using(/\bconnections\.(pool|open)\(/),
     [
       'control/core/channel/client.ts',
+      // Sees whether something accepts, and reads nothing.
+      'control/core/workloads/readiness.ts',
       // Counts what it reads.
       'control/library/ports.ts',
       // Relay bytes at the pace of the reader.
       'control/server/proxy/gateway/forward.ts',
       'control/server/proxy/gateway/splice.ts',
-      // Sees whether something accepts, and reads nothing.
-      'control/core/workloads/readiness.ts',
+      // Reads nothing.
+      'control/server/proxy/gateway/unsent.ts',
     ],
     'kept and new connections',
   )

@@ -13,6 +13,7 @@ import type { ChannelKeys } from './keys.ts'
 import { createPools, type Pools } from './pools.ts'
 import { questions } from './questions.ts'
 import { createShares } from './shares.ts'
+import { createTurns, type Turns } from './turns.ts'
 
 /** The daemon of a machine, or with `port` whatever listens there. */
 export interface Destination {
@@ -63,14 +64,24 @@ interface Context {
   readonly keys: Pick<ChannelKeys, 'keyOf'>
   readonly pools: Pools
   readonly kept: Kept
+  readonly proving: Turns
 }
 
-const opener = ({ keys }: Context, { address, port }: Destination, role: Role): (() => Promise<Socket>) => {
+/**
+ * A daemon closes the oldest of 64 connections that have not proved who they are: a crowd that comes at once has to come in turns.
+ * Fewer, so that there is room for those that it has not looked at yet.
+ */
+const provingAtOnce = 24
+
+const opener = ({ keys, proving }: Context, { address, port }: Destination, role: Role): (() => Promise<Socket>) => {
   const { host, channel } = address
   // A machine that was started by an older build has no channel: its daemon answers everything to everybody.
   if (port !== undefined || !channel) return () => connectPlain(host, port ?? address.port)
   const { machine, generation } = channel
-  return () => connectChannel({ host, port: channel.port, machine, key: keys.keyOf(machine, generation) }, role)
+  return () =>
+    proving.inTurn(host, () =>
+      connectChannel({ host, port: channel.port, machine, key: keys.keyOf(machine, generation) }, role),
+    )
 }
 
 /** What tells kept connections apart. An address may belong to another machine by now. */
@@ -103,7 +114,7 @@ export const createConnections = (
 ): Connections => {
   const shares = createShares()
   const kept = createKept(clock)
-  const context: Context = { keys, pools: createPools(clock), kept }
+  const context: Context = { keys, pools: createPools(clock), kept, proving: createTurns(provingAtOnce) }
   const { pools } = context
   const taker = (to: Destination, role: Role) => {
     const way = wayOf(context, to, role)

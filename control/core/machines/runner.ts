@@ -16,7 +16,7 @@ import type { Changes } from '../transitions/changes.ts'
 import { reconcileLoop } from '../transitions/loop.ts'
 import type { RulesByKind } from '../transitions/rules.ts'
 import type { Transition } from '../transitions/transition.ts'
-import type { Address, Store } from '../store/store.ts'
+import type { Address, Instance, Store } from '../store/store.ts'
 import { adopt } from './adopt.ts'
 import { census } from './census.ts'
 import type { Configurer } from './configure.ts'
@@ -26,6 +26,7 @@ import { reconcileConfiguration } from './reconcile-configuration.ts'
 import { reconcileInstance } from './reconcile-instance.ts'
 import { reconcileOwner } from './reconcile-owner.ts'
 import type { Observer } from './observer.ts'
+import { hasEnded } from './ended.ts'
 import { createRemovals } from './removals.ts'
 import type { ClaimDaemon, Spare } from './spare.ts'
 import { standby, type Standby, type StandbyDeps } from './standby/standby.ts'
@@ -45,6 +46,8 @@ export interface Runner extends Reach, Pick<Standby, 'still'> {
   /** Looks at the box, removes orphans, adopts what runs, and starts the loops. Call once, before serving. */
   start(): Promise<void>
   surveyed(): Surveyed
+  /** Of a machine that takes no connection: looks whether it has ended, and if so resolves when its instance says so. */
+  hasEnded(instance: Instance, signal: AbortSignal): Promise<boolean>
 }
 
 export interface RunnerDeps {
@@ -78,8 +81,13 @@ export interface RunnerDeps {
 const concurrency = 32
 const surveyEveryMs = 5_000
 
-/** Looks at the box from time to time; returns what ends that. */
-const surveying = (context: Context, seen: (surveyed: Surveyed) => void): (() => Promise<void>) => {
+/** Looks at the box from time to time, and when it is asked to. */
+interface Surveying {
+  now(): Promise<void>
+  stop(): Promise<void>
+}
+
+const surveying = (context: Context, seen: (surveyed: Surveyed) => void): Surveying => {
   const { census, clock, log, pokeInstance } = context
   const look = async () => {
     const { changed, failures } = await census.survey()
@@ -88,16 +96,19 @@ const surveying = (context: Context, seen: (surveyed: Surveyed) => void): (() =>
     seen({ at: clock.elapsed(), failed: failures.length })
   }
   let under: Promise<void> | undefined
-  const stop = clock.every(surveyEveryMs, () => {
-    under ??= look()
+  const now = (): Promise<void> =>
+    (under ??= look()
       .catch(error => log.warn('survey.failed', { error }))
       .finally(() => {
         under = undefined
-      })
-  })
-  return async () => {
-    stop()
-    await under
+      }))
+  const stop = clock.every(surveyEveryMs, () => void now())
+  return {
+    now,
+    async stop() {
+      stop()
+      await under
+    },
   }
 }
 
@@ -124,8 +135,11 @@ export const createRunner = (deps: RunnerDeps): Runner => {
   const kinds = [...rules.values()].filter(({ workload, expiry }) => workload ?? expiry).map(({ kind }) => kind)
 
   let surveyed: Surveyed = { at: clock.elapsed(), failed: 0 }
+  let survey: Surveying | undefined
+  const look = async (): Promise<void> => survey?.now()
   return {
     surveyed: () => surveyed,
+    hasEnded: (instance, signal) => hasEnded({ store, census: context.census, changes, look }, instance, signal),
     still: context.standby.still,
     ...reach({ store, rules, changes, configurer, standby: context.standby, pokeOwner: context.pokeOwner }),
     poke(kind, uid) {
@@ -136,14 +150,15 @@ export const createRunner = (deps: RunnerDeps): Runner => {
       const unreadable = (record: string, error: unknown) => log.error('record.unreadable', { record, error })
       for (const kind of kinds) for (const { uid } of await store.resources.everyOf(kind, unreadable)) owners.poke(uid)
       surveyed = { at: clock.elapsed(), failed: 0 }
-      const stopSurveying = surveying(context, seen => {
+      const looking = surveying(context, seen => {
         surveyed = seen
       })
+      survey = looking
       closing.add('standby', context.standby.close)
       closing.add('configurations', configurations.close)
       closing.add('owners', owners.close)
       closing.add('instances', instances.close)
-      closing.add('survey', stopSurveying)
+      closing.add('survey', looking.stop)
     },
   }
 }

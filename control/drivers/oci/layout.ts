@@ -37,8 +37,10 @@ export const earlierOutput = ({ dir }: Pick<MachineFiles, 'dir'>): string => `${
 /** Ids name directories, cgroups and containers: a short word that cannot climb. */
 const validId = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/
 
+export const isMachineId = (id: string): boolean => validId.test(id)
+
 export const filesOf = (dataDir: string, id: string): MachineFiles => {
-  if (!validId.test(id))
+  if (!isMachineId(id))
     throw fail('invalid_argument', { field: 'id', reason: 'must be 1 to 64 letters, digits, "-" or "_"' })
   const dir = join(machinesDir(dataDir), id)
   // Each verb of each machine asks for all of it: joining each would take longer than opening the one that is meant.

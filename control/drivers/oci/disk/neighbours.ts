@@ -1,8 +1,9 @@
 /** What other servers of this box have promised on the disk that this one promises from: each tells in a file of its volatile state. */
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { errno, fail, isError } from '../../../../shared/errors.ts'
+import { errno, fail } from '../../../../shared/errors.ts'
 import { parse, s } from '../../../../shared/schema.ts'
+import { isMachineId } from '../layout.ts'
 import type { Claimant } from '../registry.ts'
 import { bytesPerMb } from './shape.ts'
 import { usedBytes } from './used.ts'
@@ -40,24 +41,13 @@ const toldBy = (file: string): Record<string, number> => {
   }
 }
 
-/**
- * Bytes that are written of a promise. A server of another build may promise what is no machine here, a volume or a snapshot: what is
- * written of it is not known, so all of it counts as owed.
- */
-const writtenOf = (dataDir: string, id: string): number => {
-  try {
-    return usedBytes(dataDir, id)
-  } catch (error) {
-    if (isError(error, 'invalid_argument')) return 0
-    throw error
-  }
-}
-
 export const openNeighbours = ({ dataDir, tag, runDirOf, claimants }: NeighboursInput): Neighbours => {
   const device = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.dev
+  // A server of a later version may promise to what is no machine.
+  const usedMb = (other: string, id: string): number => (isMachineId(id) ? usedBytes(other, id) / bytesPerMb : 0)
   const owedBy = (other: { readonly tag: string; readonly dataDir: string }): number =>
     Object.entries(toldBy(fileIn(runDirOf(other.tag)))).reduce(
-      (sum, [id, mb]) => sum + Math.max(0, mb - writtenOf(other.dataDir, id) / bytesPerMb),
+      (sum, [id, mb]) => sum + Math.max(0, mb - usedMb(other.dataDir, id)),
       0,
     )
   const file = fileIn(runDirOf(tag))

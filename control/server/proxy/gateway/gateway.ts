@@ -29,12 +29,14 @@ import type { Forwarder } from './forward.ts'
 import { identityHeaders, identityWriter } from './identity.ts'
 import { loginPath, type Logins } from './logins.ts'
 import { run, runUpgrade } from './passage.ts'
+import type { Revive } from './unsent.ts'
 import type { Records, Resolve } from './resolve.ts'
 
 export interface GatewayDeps extends Documenting {
   readonly resolve: Resolve
   readonly hold: Reach['hold']
   readonly holdNow: Reach['holdNow']
+  readonly revive: Revive
   readonly store: Pick<Store, 'moment'>
   readonly forwarder: Forwarder
   readonly connections: Connections

@@ -21,9 +21,11 @@ import type { Logins } from './logins.ts'
 import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
+import { isUnsent, type Revive } from './unsent.ts'
 
 export interface Context extends EnterContext, Documenting {
   readonly hold: Reach['hold']
+  readonly revive: Revive
   readonly forwarder: Forwarder
   readonly answers?: Answers | undefined
   readonly connections: Connections
@@ -72,6 +74,32 @@ export const holdFor = async (
   }
 }
 
+/** Runs `pass` with the machine held; once more with the next one where the first has ended before it took anything. */
+const passTo = async (
+  context: Context,
+  { resolved, address, credential, signal }: Passing,
+  pass: (held: Held & { readonly to: Destination }) => Promise<void>,
+): Promise<void> => {
+  const held = await holdFor(context, resolved, [address, credential], signal)
+  try {
+    return await pass(held)
+  } catch (error) {
+    if (!isUnsent(error) || !(await context.revive(held.instance, signal))) throw error
+  } finally {
+    held.release()
+  }
+  const { instance: _gone, ...owned } = resolved
+  const next = await holdFor(context, owned, [address, credential], signal)
+  await pass(next).finally(next.release)
+}
+
+interface Passing {
+  readonly resolved: Resolved
+  readonly address: WorkloadAddress
+  readonly credential: WorkloadCredential
+  readonly signal: AbortSignal
+}
+
 /** Resolves when the answer is delivered. */
 export const run = async (
   context: Context,
@@ -89,18 +117,15 @@ export const run = async (
   const entered = await entering()
   if (asksForTerminalPage(address, request)) return answerTerminalPage(context, address, entered, { request, response })
   const { resolved, credential, key } = entered
-  const { instance, upstream, release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
   const { target, withheld } = credential
   const identity = [...context.identityOf(key), requestIdHeader, context.ids.uuid()]
-  try {
+  await passTo(context, { resolved, address, credential, signal: gone.signal }, async ({ instance, upstream, to }) => {
     if (leadToDocumentation(address, response, upstream.port)) return
     if (to.port === undefined && answers?.takes(instance, request.method ?? 'GET', target))
       if ((await answers.answer({ instance, target, upstream, request, response })) !== 'pass') return
     const rules = answerRules(context, address, credential)
     await forwarder.forward({ to, target, answerRules: rules, request, response, withheld, identity })
-  } finally {
-    release()
-  }
+  })
 }
 
 /** Resolves when either side has ended the connection. */
@@ -115,20 +140,21 @@ export const runUpgrade = async (
   socket.once('close', () => gone.abort(connectionClosed))
   const { resolved, credential, key } = await enter(context, address, request, exchangeOf(socket))
   const { owner } = resolved
-  const { release, to } = await holdFor(context, resolved, [address, credential], gone.signal)
-  await splice(
-    {
-      to,
-      target: credential.target,
-      request,
-      socket,
-      head,
-      withheld: credential.withheld,
-      answerRules: answerRules(context, address, credential),
-      identity: [...context.identityOf(key), requestIdHeader, context.ids.uuid()],
-      release,
-      hold: async () => (await context.hold(owner, gone.signal)).release,
-    },
-    context,
+  await passTo(context, { resolved, address, credential, signal: gone.signal }, ({ release, to }) =>
+    splice(
+      {
+        to,
+        target: credential.target,
+        request,
+        socket,
+        head,
+        withheld: credential.withheld,
+        answerRules: answerRules(context, address, credential),
+        identity: [...context.identityOf(key), requestIdHeader, context.ids.uuid()],
+        release,
+        hold: async () => (await context.hold(owner, gone.signal)).release,
+      },
+      context,
+    ),
   )
 }

@@ -8,8 +8,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../../shared/clock.ts'
 import { endGently } from '../../../../shared/end-gently.ts'
-import { fail } from '../../../../shared/errors.ts'
 import type { Connections, Destination } from '../../../core/channel/connections.ts'
+import { upstreamFailed } from './forward.ts'
 import { headText, passRefusal, shakeHands } from './handshake.ts'
 import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
 
@@ -35,8 +35,7 @@ const connected = async (connections: Connections, to: Destination): Promise<Soc
   try {
     return await connections.open(to, 'client')
   } catch (error) {
-    const { port = to.address.port } = to
-    throw fail('upstream_failed', { reason: `nothing answers on port ${port} of the sandbox` }, error)
+    throw upstreamFailed(error, to.port ?? to.address.port)
   }
 }
 

@@ -2,6 +2,7 @@
 import { hkdfSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { connectChannel, connectPlain } from '../../../../control/core/channel/connect.ts'
 import { createConnections } from '../../../../control/core/channel/connections.ts'
@@ -75,6 +76,21 @@ t.test('what a stand-in hears is of no use at the daemon', async t => {
   replayed.on('data', piece => got.push(piece))
   await once(replayed, 'close')
   t.equal(Buffer.concat(got).length, 0)
+})
+
+t.test('a crowd that comes while the daemon is busy waits for its turn, and all are heard', async t => {
+  const daemon = await keyedDaemon(t)
+  daemon.process.kill('SIGSTOP')
+  const health = async () => {
+    const socket = await daemon.connections.open({ address: daemon.address }, 'client')
+    socket.write('GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+    return (await text(socket)).slice(0, 12)
+  }
+  const all = Array.from({ length: 200 }, () => health().catch((error: Error) => error.message))
+  await new Promise(resolve => setTimeout(resolve, 300))
+  daemon.process.kill('SIGCONT')
+  const said = new Set(await Promise.all(all))
+  t.strictSame([...said], ['HTTP/1.1 200'])
 })
 
 t.test('each start of each machine has a key of its own', async t => {

@@ -1,4 +1,5 @@
 /** Requests that were let in, sent on; and those that are like one that was, without another look. */
+import { connectionClosed } from '../../../../../shared/http/connection-closed.ts'
 import type { Log } from '../../../../../shared/log.ts'
 import { TurnExchange } from '../../../../../shared/lane/turn-exchange.ts'
 import type { Turn } from '../../../../../shared/lane/turn.ts'
@@ -14,7 +15,7 @@ import { answerRules, type Context } from '../passage.ts'
 import type { Admissions } from './admissions.ts'
 import { clientSide } from './client-side.ts'
 import { planOf, type Plan, type Plans } from './plan.ts'
-import { sendOn } from './send-on.ts'
+import { sendOn, type Begun } from './send-on.ts'
 
 export interface DirectContext extends Context {
   readonly log: Log
@@ -50,6 +51,13 @@ export interface Direct extends DirectContext, DirectOptions {
   readonly plans: Plans<Planned>
 }
 
+/** Ends when nobody waits for the answer any more. */
+export const goneSignal = (turn: Turn): AbortSignal => {
+  const gone = new AbortController()
+  turn.onOver(() => gone.abort(connectionClosed))
+  return gone.signal
+}
+
 /** What the host answers itself goes the other way. */
 export const isOurs = (
   { answers }: Direct,
@@ -63,16 +71,30 @@ export interface Passing {
   readonly address: WorkloadAddress
   readonly plan: Plan
   readonly target: string
+  readonly instance: Instance
+  /** What was begun with, where the machine had ended before it took anything. */
+  readonly before?: Begun | undefined
 }
 
 /** Sends it on; the machine is held. */
-export const goOn = (direct: Direct, { turn, address, plan, target }: Passing): void | Promise<void> => {
+export const goOn = (
+  direct: Direct,
+  passing: Passing,
+  anew: (turn: Turn, address: WorkloadAddress, before: Begun) => Promise<void>,
+): void | Promise<void> => {
+  const { turn, address, plan, target, instance, before } = passing
   const { log, date, ids } = direct
-  const side = clientSide(turn, date)
+  const side = before?.side ?? clientSide(turn, date)
   // One that was not answered counts as what node says of it: nothing is known yet.
-  turn.onOver(() => direct.answered(side.status || 200))
+  if (!before) turn.onOver(() => direct.answered(side.status || 200))
   const more = `${requestIdHeader}: ${ids.uuid()}\r\n`
-  return sendOn({ side, plan, target, more, log, failure: error => direct.failure(error, turn, address) })
+  const failure = (error: unknown) => direct.failure(error, turn, address)
+  const unsent = async (body: Buffer | undefined): Promise<boolean> => {
+    if (before || !(await direct.revive(instance, goneSignal(turn)))) return false
+    if (!turn.isOver) await anew(turn, address, { side, body })
+    return true
+  }
+  return sendOn({ side, plan, target, more, log, failure, unsent, before })
 }
 
 /** Of a key that came in a header, from which all else follows: passes are looked at by the method, too. */
@@ -120,5 +142,5 @@ export const again = (direct: Direct, address: WorkloadAddress, turn: Turn): Pas
     direct.plans.keep(turn, address.base, planned)
   }
   direct.standing.watch(admission.right, new TurnExchange(turn))
-  return { turn, address, plan, target }
+  return { turn, address, plan, target, instance: admission.instance }
 }

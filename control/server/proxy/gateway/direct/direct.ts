@@ -1,5 +1,4 @@
 /** Requests to workloads answered on their connection: let in as all are, sent on by our own hand. */
-import { connectionClosed } from '../../../../../shared/http/connection-closed.ts'
 import { dater } from '../../../../../shared/lane/dater.ts'
 import { TurnExchange } from '../../../../../shared/lane/turn-exchange.ts'
 import type { Turn } from '../../../../../shared/lane/turn.ts'
@@ -12,6 +11,7 @@ import { isDocumentation } from '../documentation.ts'
 import { holdFor } from '../passage.ts'
 import {
   again,
+  goneSignal,
   goOn,
   isOurs,
   planFor,
@@ -25,16 +25,9 @@ import { createAdmissions } from './admissions.ts'
 import { clientSide } from './client-side.ts'
 import { sendReply } from './own-reply.ts'
 import { createPlans } from './plan.ts'
-import { seeThrough } from './send-on.ts'
+import { seeThrough, type Begun } from './send-on.ts'
 
 const never = new AbortController().signal
-
-/** Ends when nobody waits for the answer any more. */
-const goneSignal = (turn: Turn): AbortSignal => {
-  const gone = new AbortController()
-  turn.onOver(() => gone.abort(connectionClosed))
-  return gone.signal
-}
 
 /** One that is still coming up is waited for; undefined when that was in vain, and said, or nobody waits any more. */
 const holdSoon = async (direct: Direct, turn: Turn, address: WorkloadAddress, { resolved, credential }: Entered) => {
@@ -50,7 +43,7 @@ const holdSoon = async (direct: Direct, turn: Turn, address: WorkloadAddress, { 
   }
 }
 
-const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promise<void> => {
+const run = async (direct: Direct, address: WorkloadAddress, turn: Turn, before?: Begun): Promise<void> => {
   const { request } = turn
   // Before the first look: whatever is written from here on makes what is found out old.
   const moment = direct.store.moment()
@@ -72,8 +65,12 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn): Promis
   }
   turn.onOver(held.release)
   if (turn.isOver) return
-  await goOn(direct, { turn, address, plan, target: credential.target })
+  await goOn(direct, { turn, address, plan, target: credential.target, instance, before }, anewBy(direct))
 }
+
+/** Looks at it from the beginning: who may, and where its machine is now. */
+const anewBy = (direct: Direct) => (turn: Turn, address: WorkloadAddress, before: Begun) =>
+  run(direct, address, turn, before)
 
 /** Answers true for what it takes. Throws when the relay of long bodies cannot start. */
 export const directly = (context: DirectContext, options: DirectOptions) => {
@@ -85,7 +82,7 @@ export const directly = (context: DirectContext, options: DirectOptions) => {
     if (request.method === 'OPTIONS' || isTerminal(address) || isDocumentation(address)) return false
     seeThrough(turn, context.log, () => {
       const passing = again(direct, address, turn)
-      return passing ? goOn(direct, passing) : run(direct, address, turn)
+      return passing ? goOn(direct, passing, anewBy(direct)) : run(direct, address, turn)
     })
     return true
   }

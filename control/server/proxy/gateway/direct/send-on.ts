@@ -3,6 +3,7 @@ import type { Log } from '../../../../../shared/log.ts'
 import type { Turn } from '../../../../../shared/lane/turn.ts'
 import type { ErrorReply } from '../errors.ts'
 import { upstreamFailed } from '../forward.ts'
+import { isUnsent } from '../unsent.ts'
 import type { Ending } from './answer-state.ts'
 import { ask } from './ask.ts'
 import { onceOut, type ClientSide } from './client-side.ts'
@@ -18,6 +19,16 @@ export interface Onward {
   /** What is said where nothing of an answer came. */
   readonly failure: (error: unknown) => ErrorReply
   readonly log: Log
+  /** Told that nothing of it was sent; resolves with whether it is seen to otherwise. */
+  readonly unsent?: (body: Buffer | undefined) => Promise<boolean>
+  /** It was begun with before: nothing of it was sent then. */
+  readonly before?: Begun | undefined
+}
+
+/** A request of which nothing was sent. */
+export interface Begun {
+  readonly side: ClientSide
+  readonly body: Buffer | undefined
 }
 
 /** Bodies up to so many bytes are written with their head. */
@@ -38,23 +49,31 @@ const ended = ({ side, plan, failure }: Onward, ending: Ending): void => {
 }
 
 const askWith = (onward: Onward, leave: () => void): void => {
-  const { side, plan, target, more, log } = onward
+  const { side, plan, target, more, log, before, failure } = onward
   const { turn } = side
   turn.onOver(leave)
   // Whoever has gone while it waited wants nothing any more.
   if (turn.isOver) return
+  const body = before ? before.body : turn.takeWhole(smallBytes)
+  const end = (ending: Ending): void => {
+    try {
+      ended(onward, ending)
+    } catch (error) {
+      broken(turn, log, error)
+    }
+  }
   ask({
     link: plan.link,
     side,
     head: `${turn.request.method ?? 'GET'} ${target} HTTP/1.1\r\n${plan.fields}${more}\r\n`,
-    body: turn.takeWhole(smallBytes),
+    body,
     headersOf: plan.headersOf,
     settle(ending) {
-      try {
-        ended(onward, ending)
-      } catch (error) {
-        broken(turn, log, error)
-      }
+      if (ending.how !== 'failed' || !onward.unsent || !isUnsent(ending.error)) return end(ending)
+      onward.unsent(body).then(
+        isSeenTo => isSeenTo || turn.isOver || end(ending),
+        (error: unknown) => turn.isOver || sendReply(side, failure(error)),
+      )
     },
   })
 }
@@ -63,7 +82,7 @@ const askWith = (onward: Onward, leave: () => void): void => {
 export const sendOn = (onward: Onward): void | Promise<void> => {
   const { side, plan } = onward
   const { turn } = side
-  if (turn.expects) turn.request.socket.write('HTTP/1.1 100 Continue\r\n\r\n')
+  if (turn.expects && !onward.before) turn.request.socket.write('HTTP/1.1 100 Continue\r\n\r\n')
   const entered = plan.link.enter()
   if (entered instanceof Promise) return entered.then(leave => askWith(onward, leave))
   askWith(onward, entered)
