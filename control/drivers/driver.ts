@@ -1,5 +1,6 @@
 import type { MachineIdentity } from '../../shared/wire/host.ts'
 import type { Storage } from './storage.ts'
+import type { MachineVolume, Volumes } from './volumes.ts'
 
 /**
  * What a sandbox runs in.
@@ -45,6 +46,7 @@ export interface Driver {
   readonly outbound?: Outbound
   readonly keeper?: Keeper
   readonly storage?: Storage
+  readonly volumes?: Volumes
   close(): Promise<void>
 }
 
@@ -89,6 +91,8 @@ export interface MachineSpec {
   readonly daemonPort?: number
   /** Made ahead of need for nobody: its daemon waits to be claimed. */
   readonly anonymous?: boolean
+  /** Disks that it sees besides its root; only where the driver has `volumes`. */
+  readonly volumes?: readonly MachineVolume[]
 }
 
 /** What the daemon of one start of a machine is told, so that it can tell the host from its tenant. */

@@ -4,6 +4,7 @@ import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Claimer, Driver, Freezer, Mounter } from './driver.ts'
 import type { Storage } from './storage.ts'
+import type { Volumes } from './volumes.ts'
 
 export interface Deadlines {
   readonly createMs: number
@@ -72,6 +73,14 @@ const supervisedStorage = (storage: Storage, bounded: Bounded, { otherMs }: Dead
   grow: (id, mb) => bounded('grow', { machine: id }, otherMs, undefined, () => storage.grow(id, mb)),
 })
 
+const supervisedVolumes = (volumes: Volumes, bounded: Bounded, { createMs, otherMs }: Deadlines): Volumes => ({
+  ...volumes,
+  check: () => bounded('volumes', {}, otherMs, undefined, volumes.check),
+  fill: (id, mb, from, signal) =>
+    bounded('fill', { volume: id }, createMs, signal, inner => volumes.fill(id, mb, from, inner)),
+  remove: id => bounded('remove volume', { volume: id }, otherMs, undefined, () => volumes.remove(id)),
+})
+
 const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({
   table: id => bounded('table', { machine: id }, otherMs, undefined, () => mounter.table(id)),
   mount: (id, wanted) => bounded('mount', { machine: id }, otherMs, undefined, () => mounter.mount(id, wanted)),
@@ -88,6 +97,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
   const freezer = driver.freezer && supervisedFreezer(driver.freezer, bounded, deadlines)
   const claimer = driver.claimer && supervisedClaimer(driver.claimer, bounded, deadlines)
   const storage = driver.storage && supervisedStorage(driver.storage, bounded, deadlines)
+  const volumes = driver.volumes && supervisedVolumes(driver.volumes, bounded, deadlines)
   const mounter = driver.mounter && supervisedMounter(driver.mounter, bounded, deadlines)
   return {
     name: driver.name,
@@ -106,6 +116,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(claimer ? { claimer } : {}),
     ...(driver.outbound ? { outbound: driver.outbound } : {}),
     ...(storage ? { storage } : {}),
+    ...(volumes ? { volumes } : {}),
     ...(driver.keeper ? { keeper: driver.keeper } : {}),
     close: () => driver.close(),
   }

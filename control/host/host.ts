@@ -44,6 +44,7 @@ import type { Store, Written } from '../core/store/store.ts'
 import { sandboxSchedules, settleRuns } from '../core/scheduler/sandbox-schedules.ts'
 import { createScheduler } from '../core/scheduler/scheduler.ts'
 import { createDns } from '../base/dns.ts'
+import { createVolumeKeeper } from '../core/storage/volumes/keeper.ts'
 import { openWarm } from '../core/machines/warm/open.ts'
 import type { Cursors } from '../base/wire/cursors.ts'
 
@@ -115,7 +116,9 @@ const running = async (
   const line = waitingLine({ rules, clock })
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })
-  const listeners: WrittenListener[] = [outbound, configurer, line, room, warm].filter(one => one !== undefined)
+  const { volumes } = parts.drivers.preferred
+  const keeper = volumes && createVolumeKeeper({ ...parts, volumes, transition: () => move }, closer)
+  const listeners: WrittenListener[] = [outbound, configurer, line, room, warm, keeper].filter(one => one !== undefined)
   const written = (all: Written): void => {
     for (const listener of listeners) listener.written(all)
   }
@@ -142,6 +145,7 @@ const running = async (
   outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
+    await keeper?.start()
     await runner.start()
     warm.begin(runner.poke)
     await settleRuns(store, move)

@@ -1,7 +1,9 @@
 /** The kinds of this host, and what can be done with them. */
+import { fail } from '../../shared/errors.ts'
 import { writeWireNames } from '../../shared/wire-names.ts'
 import type { Config } from '../base/config.ts'
 import { ttlQuota } from '../base/config/quotas.ts'
+import type { Drivers } from '../drivers/drivers.ts'
 import { defaultImage } from '../core/images/default.ts'
 import { createInvitations } from '../core/access/invitations.ts'
 import { createKinds, type Kinds } from '../core/kinds/index.ts'
@@ -19,9 +21,27 @@ export type KindsByName = ReadonlyMap<string, Kind>
 
 export const rulesByName = (kinds: Kinds): KindsByName => new Map(Object.values(kinds).map(kind => [kind.kind, kind]))
 
+/** Throws `no_room` when the disk has not got so much to promise. */
+const roomIn =
+  ({ preferred }: Drivers) =>
+  async (wantedMb: number): Promise<void> => {
+    const { freeMb = wantedMb } = (await preferred.storage?.room()) ?? {}
+    if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb: Math.max(0, freeMb), retryAfterS: 60 })
+  }
+
 export const kindsOf = async (
   config: Config,
-  { images, sealer, names, store, clock, log, connections, publicUrl }: Parts & { readonly publicUrl: () => string },
+  {
+    images,
+    sealer,
+    names,
+    store,
+    clock,
+    log,
+    connections,
+    publicUrl,
+    drivers,
+  }: Parts & { readonly publicUrl: () => string },
   wayOut: WayOut | undefined,
 ): Promise<Kinds> => {
   const hasGateways = wayOut !== undefined && config.egressAddresses.length > 0
@@ -37,6 +57,8 @@ export const kindsOf = async (
     egressRules: wayOut !== undefined,
     wayOut,
     surroundings: await surroundingsOf(config),
+    volumes: drivers.preferred.volumes,
+    needRoom: roomIn(drivers),
     longestDays: config.quotas[ttlQuota],
     connections,
     clock,

@@ -67,6 +67,8 @@ export interface ControlOptions {
   readonly quotas?: Readonly<Record<string, number>>
   /** Whether machines have disks with an end; default true. */
   readonly disks?: boolean
+  /** Whether the driver has volumes; default true. */
+  readonly volumes?: boolean
   /** MB of the disk that may be promised; any number unless given. */
   readonly diskMb?: number
   /** Further routes. */
@@ -155,6 +157,11 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     regions: ['local', 'eu-fra-1'],
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
+    volumes: options.volumes === false ? undefined : { check: async () => {} },
+    needRoom: async wantedMb => {
+      const { diskMb: freeMb = Infinity } = options
+      if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })
+    },
     longestDays: options.quotas?.['sandbox_ttl'],
     standbyAfterMs: 15_000,
     reclaimAfterMs: 60_000,

@@ -23,12 +23,21 @@ import { scheduleKind } from './schedule.ts'
 import { serviceAccountKind } from './service-account.ts'
 import { userKind } from './user.ts'
 import { volumeTemplateKind } from './volume-template.ts'
-import { volumeKind } from './volume.ts'
+import { volumeKind, type VolumeDeps } from './volume.ts'
+import { templatesIn } from '../storage/volumes/templates.ts'
 import { networkKinds, networksIn, type NetworkKindDeps } from './vpc.ts'
 
-export interface KindDeps extends Omit<SandboxDeps, 'networks'>, NetworkKindDeps, Omit<WorkloadDeps, 'images'> {
+export interface KindDeps
+  extends Omit<SandboxDeps, 'networks'>,
+    NetworkKindDeps,
+    Omit<WorkloadDeps, 'images'>,
+    Omit<VolumeDeps, 'templates'> {
+  readonly store: SandboxDeps['store']
   readonly invitations: Invitations
 }
+
+/** For declarations alone. */
+const nothing = undefined as never
 
 /** Those that need nothing of a host, or can be declared without. */
 export const plainKinds: readonly Kind[] = [
@@ -48,7 +57,13 @@ export const plainKinds: readonly Kind[] = [
   previewTokenKind,
   scheduleKind,
   volumeTemplateKind,
-  volumeKind,
+  volumeKind({
+    regions: [],
+    store: nothing,
+    volumes: undefined,
+    needRoom: async () => {},
+    templates: templatesIn(nothing),
+  }),
   driveKind,
   applicationKind(wireNames(parseWireNames('', ''))),
   userKind(),
@@ -66,6 +81,7 @@ export const createKinds = (deps: KindDeps) =>
         functionKind(deps),
         applicationKind(wireNames(deps.names.list), deps),
         userKind(deps.invitations),
+        volumeKind({ ...deps, templates: templatesIn(deps.store) }),
         ...networkKinds(deps),
       ].map(kind => [kind.kind, kind]),
     ) as Record<never, Kind>),

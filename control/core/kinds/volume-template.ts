@@ -3,6 +3,7 @@ import { fail } from '../../../shared/errors.ts'
 import { s, text } from '../../../shared/schema.ts'
 import type { Action } from '../records/action.ts'
 import { defineKind } from '../records/define-kind.ts'
+import { templateKindName } from '../storage/volumes/records.ts'
 
 const removeVersion: Action = {
   name: 'removeVersion',
@@ -18,7 +19,7 @@ const removeVersion: Action = {
 }
 
 export const volumeTemplateKind = defineKind({
-  kind: 'volumeTemplate',
+  kind: templateKindName,
   plural: 'volumetemplates',
   path: 'volume_templates',
   scope: 'volumeTemplates',

@@ -3,6 +3,7 @@ import { s, text, type Shape } from '../../../shared/schema.ts'
 import type { Kind } from '../records/kind.ts'
 import { mask } from '../records/sealing.ts'
 import { env, port } from './sandbox/spec.ts'
+import { volumeKindName } from '../storage/volumes/records.ts'
 import type { Reference } from '../store/store.ts'
 import { isCron } from './cron.ts'
 import { revisionConfig } from './revisions.ts'
@@ -122,5 +123,7 @@ export const hiddenCallbackSecrets = (spec: Spec): Spec => {
 /** Volumes that a spec attaches; they have to be there. */
 export const namedVolumes = (spec: Spec): Reference[] =>
   ((spec['volumes'] ?? []) as readonly { name: string; type?: string }[]).flatMap(({ name, type }, at) =>
-    type === 'ephemeral' ? [] : [{ field: `spec.volumes.${at}.name`, kind: 'volume', parent: '', name }],
+    type === 'ephemeral'
+      ? []
+      : [{ field: `spec.volumes.${at}.name`, kind: volumeKindName, parent: '', name, exclusive: true }],
   )

@@ -172,11 +172,15 @@ export const pokeAll = ({ poke }: Pick<CrudDeps, 'poke'>, { removed, resources }
   for (const { kind, uid } of [...removed, ...resources]) poke(kind, uid)
 }
 
-/** How many records name this one, by the plural of their kind; and when it was last used, of a key. */
+/** How many records name this one, by the plural of their kind; who holds it; and when it was last used, of a key. */
 export const usageOf = async ({ kind, kinds, store, keyUses }: Context, record: Resource) => {
   if (kind.showsUse) {
     const lastUsedAt = await keyUses.of(record.uid)
     return lastUsedAt ? { lastUsedAt } : {}
+  }
+  if (kind.showsHolder) {
+    const [holder] = await store.resources.usages(record, 1)
+    return holder ? { holder: `${holder.kind}:${holder.name}` } : {}
   }
   if (kind.usage.length === 0) return {}
   const counts = await store.resources.usageCounts(record)

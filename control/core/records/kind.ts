@@ -50,6 +50,8 @@ export interface PresentOptions {
   readonly now: number
   /** Its address, where it has one. */
   readonly url?: string | undefined
+  /** Who has it attached, as `sandbox:web`; of a kind that `showsHolder`. */
+  readonly holder?: string | undefined
   /** Opens what is sealed. */
   readonly open: (sealed: string) => string
 }
@@ -190,6 +192,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly revisions?: RevisionRules
   /** Its records are keys: answers say when each was last used. */
   readonly showsUse: boolean
+  /** Whoever names it holds it, one at a time. */
+  readonly showsHolder?: boolean
   /** Plurals of kinds whose records are counted that name it; answered as `usage`. */
   readonly usage: readonly string[]
   /** Every status that the API speaks of; `status=` is checked against it. Those of the table unless given. */

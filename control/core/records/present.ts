@@ -72,6 +72,7 @@ export interface Presenting {
   readonly events?: readonly ResourceEvent[]
   /** How many resources name it, by the plural of their kind. */
   readonly usage?: Readonly<Record<string, number>>
+  readonly holder?: string | undefined
   /** When it was last used, epoch ms. */
   readonly lastUsedAt?: number
 }

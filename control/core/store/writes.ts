@@ -22,6 +22,8 @@ export interface Reference {
   readonly name: string
   /** A target in one of these statuses counts as missing. */
   readonly exceptStatuses?: readonly string[]
+  /** Nobody else may name the target as long as this one does. */
+  readonly exclusive?: boolean
 }
 
 /** What a resource lives inside. */
@@ -48,7 +50,7 @@ export type InstanceChange = {
   readonly [member in keyof Omit<Instance, 'id' | 'version' | 'owner' | 'createdAt'>]?: Instance[member] | undefined
 } & { readonly owner?: Owner; readonly createdAt?: number }
 
-/** What an instance is metered for from now on: what was open is closed and these opened, in the same transaction. */
+/** What an instance or a record is metered for from now on: what was open is closed and these opened, in the same transaction. */
 export interface Metered {
   readonly rates: readonly Rate[]
   /** It ended at a time nobody saw: what was open is closed at the last moment it was accounted for. */
@@ -59,7 +61,8 @@ export type Write =
   /**
    * Throws `already_exists` when the name is taken in that kind, workspace and parent, or a claim by another of its kind and
    * workspace; `not_found` when what it lives inside is not there, or its workspace was deleted; `invalid_argument` with the
-   * field of a reference whose target is not there. `credential` is an API key that goes when the resource goes, and so does
+   * field of a reference whose target is not there; `in_use` for an exclusive one whose target another has. `metered` is what the record
+   * itself costs from now on. `credential` is an API key that goes when the resource goes, and so does
    * `membership`; with the last one of a person who is no admin of the account go their keys.
    */
   | {
@@ -71,6 +74,7 @@ export type Write =
       readonly credential?: ApiKey
       readonly membership?: Membership | undefined
       readonly event?: ResourceEvent
+      readonly metered?: Metered
     }
   /**
    * `references` and `claims`, when given, replace those it had; missing targets as above. Throws `in_use` when `unlessReferenced` and
@@ -87,6 +91,7 @@ export type Write =
       readonly membership?: Membership | undefined
       readonly unlessReferenced?: boolean
       readonly event?: ResourceEvent
+      readonly metered?: Metered
     }
   /** Its events and intervals stay for the bill. Throws `in_use` as above. */
   | {

@@ -86,6 +86,7 @@ const creating = (rules: RulesByKind, move: Extract<Move, { create: unknown }>, 
     ...(kind.claims ? { claims: kind.claims(draft.spec, draft.name) } : {}),
     ...(credential ? { credential } : {}),
     membership: kind.membership?.(draft.spec),
+    ...(kind.rates ? { metered: { rates: kind.rates(resource) } } : {}),
     ...(status ? { event: eventOf(status, message, now, revisions) } : {}),
   }
   return { uid: draft.uid, after: resource, writes: [write] }
@@ -109,6 +110,9 @@ const changing = (rules: RulesByKind, move: Extract<Move, { record: unknown }>, 
     ...(references ? { references } : {}),
     ...(claims ? { claims } : {}),
     membership: change.spec && kind.membership?.(change.spec),
+    ...(kind.rates
+      ? { metered: { rates: isOver ? [] : kind.rates({ spec: change.spec ?? record.spec, status }) } }
+      : {}),
     ...(event && status ? { event: eventOf(status, event.message, now, event.revisions) } : {}),
     ...(event?.name === 'delete' && kind.keptWhileReferenced ? { unlessReferenced: true } : {}),
   }

@@ -45,6 +45,8 @@ export interface Rules {
   references?(spec: Resource['spec']): readonly Reference[]
   /** What no other record of its kind and workspace may have, or of any workspace where it begins with a slash: an address, for example. */
   claims?(spec: Resource['spec'], name: string): readonly string[]
+  /** What the record itself is metered for, whether or not anything runs for it. */
+  rates?(record: Pick<Resource, 'spec' | 'status'>): readonly Rate[]
   /** What a person is in its workspace, as the spec says. */
   membership?(spec: Resource['spec']): Membership | undefined
   /** An address of this box that the record gives to those that leave by `to`. */

@@ -18,6 +18,7 @@ import { inTurn } from './in-turn.ts'
 import { inheritedFiles, runtimeConfig } from './spec/config.ts'
 import { releasesMount } from './spec/mounts.ts'
 import { handsOnDescriptors, hiddenFrom, treesAnew } from './runtime.ts'
+import { shownVolumes } from './volumes/files.ts'
 import { lastWords, privateFd, saidSince, saidSoFar, startMachine } from './start.ts'
 
 /** One attempt to make a machine. */
@@ -82,6 +83,7 @@ const start = (attempt: Attempt, { firstId, disk }: Marker, { blank, etc }: Cont
       ...(document ? { input: document } : {}),
       // Elsewhere they are in its directory.
       ...(onDisk ? { etc } : {}),
+      volumes: shownVolumes(context.dataDir, spec),
     },
     bundleDir,
     releasesDir,

@@ -19,6 +19,7 @@ import { endMachine, removeMachine } from './remove.ts'
 import { hostFiles, prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
 import { chooseUsers } from './users/choose.ts'
 import { convertUpper } from './users/convert.ts'
+import { prepareVolumes } from './volumes/prepare.ts'
 
 /** `earlier` is the marker of a life whose files are used again. */
 const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | undefined): Marker => ({
@@ -37,6 +38,7 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   marks: earlier?.marks ?? 'user',
   held: spec.held ?? false,
   ...(earlier?.disk ? { disk: earlier.disk } : {}),
+  ...(spec.volumes?.length ? { volumes: spec.volumes.map(({ id, ephemeral }) => ({ id, ephemeral })) } : {}),
   anonymous: spec.anonymous ?? false,
 })
 
@@ -119,6 +121,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   await holdOutbound(attempt)
   const root = { ...rootOf(context, spec, slot), generic: isGeneric(context, spec.rootfs), signal }
   const blank = await prepare(context, root, { disk, earlier })
+  await prepareVolumes(context, spec, signal)
   await boot(attempt, marker, { blank, etc: hostFiles(root) })
   return marker
 }

@@ -31,12 +31,16 @@ import { processAt } from './net/process-at.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
 import { endMachine, removeMachine } from './remove.ts'
+import { volumeFile } from './volumes/files.ts'
+import { ociVolumes } from './volumes/volumes.ts'
 
 /** What was written is on the disk, and so in the file that it is in: the machine stands still meanwhile. */
-const flush = async ({ hierarchy, names }: Context, id: string): Promise<void> => {
+const flush = async ({ hierarchy, names }: Context, id: string, hasVolumes: boolean): Promise<void> => {
   const [pid] = await processesIn(hierarchy, groupOf(names, id))
-  if (pid !== undefined)
-    await run({ step: 'flush disk', file: tool('sync'), args: ['--file-system', `/proc/${pid}/root/`] })
+  if (pid === undefined) return
+  // The way to a volume is the tenant's, who may have put a link there: all of the box's file systems instead.
+  const args = hasVolumes ? [] : ['--file-system', `/proc/${pid}/root/`]
+  await run({ step: 'flush disk', file: tool('sync'), args })
 }
 
 /** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
@@ -45,9 +49,12 @@ const keptFiles = async (context: Context, id: string): Promise<readonly string[
   const files = filesOf(dataDir, id)
   const found = overlay ? await readMarker(files.marker) : undefined
   if (!found?.kept) return []
-  if (found.disk) await flush(context, id)
+  const attached = (found.volumes ?? [])
+    .filter(({ ephemeral }) => !ephemeral)
+    .map(volume => volumeFile(dataDir, volume.id))
+  if (found.disk || attached.length > 0) await flush(context, id, attached.length > 0)
   const kept = found.disk ? context.disks.of(found.disk).kept(files) : [files.upper]
-  return [files.marker, ...kept.filter(path => existsSync(path))].map(path => relative(dataDir, path))
+  return [files.marker, ...[...kept, ...attached].filter(path => existsSync(path))].map(path => relative(dataDir, path))
 }
 
 const storageOf = (context: Context): Pick<Driver, 'storage'> => {
@@ -95,6 +102,7 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
       reclaim: (id, signal) => reclaimGroup(hierarchy, group(id), { clock, signal }),
     },
     ...storageOf(context),
+    volumes: ociVolumes(context),
     keeper: { filesOf: id => keptFiles(context, id) },
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
     ...(runtime.name === 'runsc'

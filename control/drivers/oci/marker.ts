@@ -30,6 +30,8 @@ const shape = s.object({
    * directory whose files have this number, by which the data directory's own file system bounds them.
    */
   disk: s.optional(s.object({ mb: s.int(), room: s.int(), project: s.optional(s.int()) })),
+  /** The volumes that it has attached. */
+  volumes: s.optional(s.array(s.object({ id: s.string(), ephemeral: s.boolean() }))),
   /** A daemon that seals what it keeps has run: it believes nothing without a seal any more. */
   sealed: s._default(s.boolean(), false),
   /** Whose attributes mark what the upper layer hides: those of today, or `trusted` ones of versions before. */

@@ -9,6 +9,7 @@ import { filesOf, type MachineFiles } from './layout.ts'
 import { readMarker } from './marker.ts'
 import { removeDirectory } from './remove-directory.ts'
 import { runtimeNames, runtimeOf } from './runtime.ts'
+import { pledgeOf } from './volumes/files.ts'
 
 const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(error => {
@@ -77,9 +78,10 @@ export const removeMachine = async (context: Context, id: string, signal?: Abort
   signal?.throwIfAborted()
   const files = filesOf(context.dataDir, id)
   // While the marker is there: it says what the file system knows the files by.
-  const disk = (await readMarker(files.marker))?.disk
+  const { disk, volumes = [] } = (await readMarker(files.marker)) ?? {}
   if (disk) await context.disks.of(disk).drop(files, disk)
   await rm(files.output, { force: true })
   await removeDirectory(files.dir)
+  for (const volume of volumes) if (volume.ephemeral) context.disks.pledges.forget(pledgeOf(volume, id))
   context.disks.pledges.forget(id)
 }

@@ -9,6 +9,7 @@ import type { MachineFiles } from './layout.ts'
 import { stageDir } from './names.ts'
 import { program } from './native/programs.ts'
 import { runProcess } from './process/run-process.ts'
+import type { ShownVolume } from './volumes/files.ts'
 
 /** The descriptor of a first process that is its private place (`native/private-place.h`). */
 export const privateFd = 3
@@ -21,14 +22,20 @@ export interface Told {
   readonly input?: object
   /** The host's files for /etc of a machine with a disk, by their names. */
   readonly etc?: Readonly<Record<string, string>>
+  /** By place on the stage (`native/machine-volumes.h`). */
+  readonly volumes?: readonly ShownVolume[]
 }
 
 const partOf = (name: string, text: string): string => `${name} ${Buffer.byteLength(text)}\n${text}`
 
-export const tellStart = ({ config, input, etc = {} }: Told): string =>
+const volumePart = ({ file, mountPath, readOnly }: ShownVolume, place: number): string =>
+  partOf(`volume/${place}`, `${readOnly ? 'ro' : 'rw'}\n${file}\n${mountPath}\n`)
+
+export const tellStart = ({ config, input, etc = {}, volumes = [] }: Told): string =>
   [
     ...Object.entries({ config, input }).flatMap(([name, part]) => (part ? [partOf(name, JSON.stringify(part))] : [])),
     ...Object.entries(etc).map(([name, text]) => partOf(`etc/${name}`, text)),
+    ...volumes.map(volumePart),
   ].join('')
 
 export interface StageInput {

@@ -9,6 +9,7 @@ import type { Images } from '../../images/images.ts'
 import type { Around } from '../../records/kind.ts'
 import { sealEnvs, type StoredEnv } from '../../records/sealing.ts'
 import type { Sealer } from '../../secrets/secrets.ts'
+import { acceptAttachments, type AttachDeps } from '../../storage/volumes/attachments.ts'
 import { dense } from './dense.ts'
 import { acceptNetwork, type NetworkDeps } from './network/accept.ts'
 import { memoryMb, type LifecycleInput, type RuntimeInput, type SandboxSpecInput } from './spec.ts'
@@ -22,7 +23,7 @@ export interface Networks {
   needGateway(wanted: { workspace: string; name: string; region: string }): Promise<void>
 }
 
-export interface AcceptDeps extends NetworkDeps {
+export interface AcceptDeps extends NetworkDeps, AttachDeps {
   readonly images: Pick<Images, 'check'>
   readonly networks: Networks
   /** Codes this host answers to; the first is the default and what `auto` means. */
@@ -105,33 +106,26 @@ const checkExtraArgs = (given: RuntimeInput['extraArgs']): void => {
   if (on) throw refuse(`runtime.extraArgs.${on}`, 'is not available in sandboxes of this host; leave it out')
 }
 
-const checkVolumes = (volumes: SandboxSpecInput['volumes']): void => {
-  for (const [at, { name, type }] of (volumes ?? []).entries()) {
-    if (type === 'ephemeral') throw refuse(`volumes.${at}.type`, 'ephemeral volumes are not available on this host')
-    throw refuse(`volumes.${at}.name`, `"${name}" cannot be attached: volumes are not available on this host`)
-  }
-}
-
-/** The spec to store; throws `invalid_argument`, `invalid_image` or `image_refused` before anything is changed. */
+/** The spec to store; throws `invalid_argument`, `invalid_image`, `image_refused`, or what volumes lack, before anything is changed. */
 export const acceptSandbox = async (
   input: SandboxSpecInput | undefined,
   previous: StoredSandbox | undefined,
   deps: AcceptDeps & Pick<Around, 'workspace'>,
 ): Promise<StoredSandbox> => {
   if (!input && previous) return previous
-  checkVolumes(input?.volumes)
   if (!previous) checkExtraArgs(input?.runtime?.extraArgs)
   const lifecycle = input?.lifecycle === undefined ? previous?.lifecycle : acceptLifecycle(input.lifecycle ?? {})
   const region = acceptRegion(input?.region, previous?.region, deps.regions)
   const vpc = acceptVpc(input?.vpc, previous)
   const network = acceptNetwork(input?.network, previous, { ...deps, vpc })
   const gateway = network.network?.egress?.gateway
+  const volumes = await acceptAttachments(input?.volumes, previous, { workspace: deps.workspace, region }, deps)
   // One that was made with it keeps it.
   if (gateway && !previous) await deps.networks.needGateway({ workspace: deps.workspace, name: gateway, region })
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,
     region,
-    ...dense({ vpc, lifecycle }),
+    ...dense({ vpc, lifecycle, volumes }),
     ...network,
     runtime: await acceptRuntime(input?.runtime, previous?.runtime, deps),
   }

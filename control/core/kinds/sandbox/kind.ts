@@ -16,6 +16,7 @@ import { sandboxSpec } from './spec.ts'
 import { lostSandbox, storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
 import { notAvailable } from './not-available.ts'
 import { redeployed, sandboxWorkload } from './workload.ts'
+import { attachmentReferences } from '../../storage/volumes/attachments.ts'
 
 /** What cannot change under a running machine. */
 const baked = ({ runtime }: StoredSandbox): string =>
@@ -44,6 +45,7 @@ const consequence = (previous: Resource, next: Spec): Consequence | undefined =>
 
 export interface SandboxDeps extends AcceptDeps, PlanDeps {
   readonly images: AcceptDeps['images'] & PlanDeps['images']
+  readonly store: PlanDeps['store']
   /** Idle time before a sandbox is suspended, ms. */
   readonly standbyAfterMs: number
   /** How long it is asleep before its memory is reclaimed, ms. */
@@ -74,7 +76,7 @@ export const sandboxFace = {
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
-    createErrors: ['invalid_image', 'image_refused', 'overloaded', 'draining', 'no_room'],
+    createErrors: ['invalid_image', 'image_refused', 'overloaded', 'draining', 'no_room', 'in_use', 'not_available'],
     example: {
       create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
       update: { metadata: { labels: { team: 'a' } }, spec: { runtime: { ttl: '4h' } } },
@@ -101,8 +103,8 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
       return after as unknown as Spec
     },
     references(spec) {
-      const { vpc, network } = storedSandbox({ spec })
-      return deps.networks.references(vpc, network?.egress?.gateway)
+      const { vpc, network, volumes } = storedSandbox({ spec })
+      return [...deps.networks.references(vpc, network?.egress?.gateway), ...attachmentReferences(volumes)]
     },
     consequence,
     statusAt,

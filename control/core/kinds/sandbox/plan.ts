@@ -7,6 +7,7 @@ import { etcFiles, type WayOut } from './network/outbound.ts'
 import { storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
 import type { Sealer } from '../../secrets/secrets.ts'
 import type { Instance, Resource, Store } from '../../store/store.ts'
+import { machineVolumes } from '../../storage/volumes/attachments.ts'
 import type { MachineIdentity } from '../../../../shared/wire/host.ts'
 
 export interface PlanDeps {
@@ -48,6 +49,7 @@ export const planner =
   async (owner, instance) => {
     const stored = storedSandbox(owner)
     const { runtime, held = false } = stored
+    const volumes = await machineVolumes(deps.store, owner.workspace, stored.volumes)
     const way = wayOf(deps, stored)
     const image = await imageOf(deps, owner, instance)
     const { digest, rootfs } = instance.image ?? image
@@ -55,7 +57,8 @@ export const planner =
     const identity = await identityOf(deps, owner)
     return {
       // A machine that runs has what it was made with; an entrypoint starts with its daemon.
-      onlyNew: Object.values(runtime.extraArgs ?? {}).includes('enabled') || Boolean(runtime.entrypoint),
+      onlyNew:
+        Object.values(runtime.extraArgs ?? {}).includes('enabled') || Boolean(runtime.entrypoint) || volumes.length > 0,
       image: { digest, rootfs },
       spec: {
         id: instance.id,
@@ -67,6 +70,7 @@ export const planner =
         workdir,
         identity,
         held,
+        ...(volumes.length > 0 ? { volumes } : {}),
         ...(way ? { etc: etcFiles(way) } : {}),
         env: variables(deps, { owner, image, workdir, identity, way }),
       },

@@ -28,6 +28,7 @@ export const answers = {
     }),
     network: s.optional(s.looseObject({})),
     lifecycle: s.optional(s.looseObject({})),
+    volumes: s.optional(s.array(s.looseObject({ name: s.string(), mountPath: s.string(), readOnly: s.boolean() }))),
   }),
   more: {
     state: s.optional(s.enum(['RUNNING', 'STANDBY'])),

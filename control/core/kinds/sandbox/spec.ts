@@ -2,6 +2,7 @@
 import { isInstant } from '../../../../shared/instant.ts'
 import { described, jsonOr, s, text, type Out, type Shape } from '../../../../shared/schema.ts'
 import { tooLong, variableBytes, variableName } from '../../../../shared/variables.ts'
+import { attachmentShape } from '../../storage/volumes/attachments.ts'
 import { network } from './network/shape.ts'
 import { standby } from './standby.ts'
 
@@ -54,14 +55,6 @@ export const port = described(
   }),
   { title: 'SandboxPort' },
 )
-
-const volume = s.object({
-  name: text(63),
-  mountPath: text(4096).check(s.startsWith('/', 'must be an absolute path')),
-  readOnly: s.nullish(s.boolean()),
-  sizeMb: s.nullish(s.int().check(s.gte(1))),
-  type: s.nullish(oneOf(['persistent', 'ephemeral'])),
-})
 
 const expirationPolicy = s
   .object({
@@ -137,7 +130,7 @@ export const sandboxSpec = s.object({
   enabled: s.nullish(s.boolean()),
   region: s.nullish(text(63)),
   vpc: s.nullish(text(63)),
-  volumes: s.nullish(list(volume, 100)),
+  volumes: s.nullish(list(attachmentShape, 100)),
   lifecycle: s.nullish(lifecycle),
   runtime: s.nullish(runtime),
   network: s.nullish(network),

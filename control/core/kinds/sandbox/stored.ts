@@ -2,6 +2,7 @@
 import type { StoredEnv } from '../../records/sealing.ts'
 import type { Sealer } from '../../secrets/secrets.ts'
 import type { Resource } from '../../store/store.ts'
+import type { Attachment } from '../../storage/volumes/attachments.ts'
 import type { AcceptedNetwork } from './network/accept.ts'
 
 export interface StoredPort {
@@ -34,6 +35,7 @@ export interface StoredSandbox extends AcceptedNetwork {
     readonly terminatedRetention?: string
     readonly standby?: { readonly after?: string; readonly cpuAware?: boolean }
   }
+  readonly volumes?: readonly Attachment[]
   readonly runtime: StoredRuntime
 }
 

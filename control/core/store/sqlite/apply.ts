@@ -84,6 +84,11 @@ const meter = ({ recorder, now }: Context, { id, owner }: Instance, metered: Met
   if (metered) recorder.replace({ uid: id, kind, workspace, name }, metered, now)
 }
 
+const meterRecord = ({ recorder, now }: Context, record: Resource, metered: Metered | undefined): void => {
+  const { uid, kind, workspace, name } = record
+  if (metered) recorder.replace({ uid, kind, workspace, name }, metered, now)
+}
+
 /** Its machines, if any are left, are nobody's now and cost nobody anything. */
 const erase = (context: Context, resource: Key & { uid: string }): void => {
   const { run, references, claims, keys, memberships, memory, recorder, removed, now } = context
@@ -94,6 +99,7 @@ const erase = (context: Context, resource: Key & { uid: string }): void => {
   memberships.forget(uid)
   context.schedules.forget(uid)
   if (keys.removeOf.run({ owner: uid }) > 0) memory.forget()
+  recorder.close(uid, now)
   for (const { id } of run.instancesOf.all({ owner: uid })) recorder.close(id, now)
   removed.push({ uid, kind, workspace, parent, name })
 }
@@ -108,7 +114,7 @@ const inside = (
 }
 
 const steps: Steps = {
-  create(context, { resource, within, references = [], claims = [], credential, membership, event }) {
+  create(context, { resource, within, references = [], claims = [], credential, membership, event, metered }) {
     context.workspaces.needLive(resource.workspace)
     if (within) context.references.needParent(within)
     adding(resource.kind, resource.name, () => context.run.insert.run(toRow(resource)))
@@ -120,9 +126,10 @@ const steps: Steps = {
     }
     if (membership) context.memberships.replace(resource, membership)
     addEvent(context, resource.uid, event)
+    meterRecord(context, resource, metered)
     context.resources.push(resource)
   },
-  update(context, { uid, version, instead, change, references, claims, membership, unlessReferenced, event }) {
+  update(context, { uid, version, instead, change, references, claims, membership, unlessReferenced, event, metered }) {
     const row = rowAt(context, uid, version)
     const before = instead ?? toResource(row)
     const after: Resource = {
@@ -140,6 +147,7 @@ const steps: Steps = {
     if (membership) context.memberships.replace(after, membership)
     if (unlessReferenced) context.references.needUnused(after)
     addEvent(context, uid, event)
+    meterRecord(context, after, metered)
     context.resources.push(after)
   },
   remove(context, { uid, version, unlessReferenced }) {

@@ -83,10 +83,12 @@ export const references = (prepare: Prepare) => {
     /** Puts `wanted` in the place of those it had; throws `invalid_argument` for a target that is not there. */
     replace({ uid, kind: by_kind, workspace }: Resource, wanted: readonly Reference[]): void {
       run.removeOf.run({ uid })
-      for (const { field, kind, parent, name, exceptStatuses } of wanted) {
+      for (const { field, kind, parent, name, exceptStatuses, exclusive } of wanted) {
         const target = { workspace, kind, parent, name }
         const reason = unfit(target, exceptStatuses)
         if (reason) throw fail('invalid_argument', { field, reason: `${kind} "${name}" ${reason}` })
+        const [holder] = exclusive ? usages(target, 1) : []
+        if (holder) throw fail('in_use', { kind, name, users: [`${holder.kind} "${holder.name}"`], more: 0 })
         run.add.run({ uid, field, ...target, by_kind })
       }
     },

@@ -1,4 +1,5 @@
 /** Whether machines of this instance have disks of their own, and what those that have one were promised. */
+import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fail } from '../../../../shared/errors.ts'
@@ -20,6 +21,8 @@ import { openPledges, type Pledges } from './pledges.ts'
 import { isOfHere, projectDisks } from './project-disk.ts'
 import { countsProjects } from './project-quota.ts'
 import { bytesPerMb, promisedMb } from './shape.ts'
+import { pledgedFile, pledgeOf } from '../volumes/files.ts'
+import { volumesIn } from '../volumes/volumes.ts'
 
 export interface Disks {
   /** What new machines get, if any. Those that have one keep it whatever is configured, and those that have none go on without. */
@@ -38,10 +41,17 @@ const reserveOf = async (dataDir: string): Promise<number> => {
 
 const promisedTo = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'names'>): Promise<Map<string, number>> => {
   const promised = new Map<string, number>()
-  for (const id of await machineIds(context)) {
-    const disk = (await readMarker(filesOf(context.dataDir, id).marker))?.disk
-    if (disk) promised.set(id, promisedMb(disk))
+  /** Its file is as long as it may become. */
+  const promiseVolume = (pledge: string): void => {
+    const { size = 0 } = statSync(pledgedFile(context.dataDir, pledge) ?? '', { throwIfNoEntry: false }) ?? {}
+    if (size > 0) promised.set(pledge, Math.ceil(size / bytesPerMb))
   }
+  for (const id of await machineIds(context)) {
+    const { disk, volumes = [] } = (await readMarker(filesOf(context.dataDir, id).marker)) ?? {}
+    if (disk) promised.set(id, promisedMb(disk))
+    for (const volume of volumes) if (volume.ephemeral) promiseVolume(pledgeOf(volume, id))
+  }
+  for (const id of await volumesIn(context.dataDir)) promiseVolume(pledgeOf({ id, ephemeral: false }, ''))
   return promised
 }
 

@@ -17,6 +17,7 @@
  *     <stage>/releases    other bundles, read-only
  *     <stage>/users       the user namespace, by the network namespace <users> that belongs to it
  *     <stage>/dev         device nodes of this machine alone
+ *     <stage>/volumes     the volumes it is told of (machine-volumes.h)
  *
  * <hidden> is a mount point that <command> is not to see.
  *
@@ -29,6 +30,7 @@
 #include "mounts.h"
 #include "told.h"
 #include "machine-disk.h"
+#include "machine-volumes.h"
 #include "machine-root.h"
 #include "private-place.h"
 #include "spare-files.h"
@@ -185,6 +187,7 @@ static int put_together(const struct plan *plan, int users) {
   struct bundles bundles = mount_bundles(plan);
   if (plan->root.image) move(root, "root");
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
+  show_volumes(plan->told, users);
   move(bundles.hutch, "hutch");
   if (plan->releases) move(bundles.releases, "releases");
   if (users >= 0) name_users(users);
@@ -222,7 +225,7 @@ int main(int count, char **argument) {
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   begin_uptime();
-  make_stage(plan.root.stage, (const char *const[]){"root", "hutch", "releases", "image", "bundle", "none", NULL});
+  make_stage(plan.root.stage, (const char *const[]){"root", "hutch", "releases", "image", "bundle", "none", "volumes", NULL});
   write_config(plan.told);
   int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");

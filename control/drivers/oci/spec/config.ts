@@ -105,7 +105,12 @@ export const runtimeConfig = (input: ConfigInput): object => {
     ociVersion: '1.0.2',
     hostname: spec.hostname,
     root: { path: join(stageDir, 'root'), readonly: false },
-    mounts: mountsOf({ memoryMb: spec.memoryMb, releases, ownUsers: firstId !== undefined }),
+    mounts: mountsOf({
+      memoryMb: spec.memoryMb,
+      releases,
+      ownUsers: firstId !== undefined,
+      volumes: spec.volumes ?? [],
+    }),
     process: {
       terminal: false,
       user: { uid: 0, gid: 0 },

@@ -1,6 +1,7 @@
 /** What a machine sees beside its root file system; what is of the host lies on the stage (`native/start-machine.c`). */
 import { join } from 'node:path'
 import { stageDir } from '../names.ts'
+import type { ShownVolume } from '../volumes/files.ts'
 
 export interface Mount {
   readonly destination: string
@@ -24,13 +25,24 @@ export interface MountInput {
   readonly releases: boolean
   /** The machine has users of its own, so that no device node can be made in it. */
   readonly ownUsers: boolean
+  readonly volumes?: readonly Pick<ShownVolume, 'mountPath' | 'readOnly'>[]
 }
+
+/** By place on the stage, where each is without setuid and devices already. */
+const volumeMount = ({ mountPath, readOnly }: Pick<ShownVolume, 'mountPath' | 'readOnly'>, place: number): Mount => ({
+  destination: mountPath,
+  type: 'bind',
+  source: join(stageDir, 'volumes', String(place)),
+  options: ['bind', ...(readOnly ? ['ro'] : []), 'nosuid', 'nodev'],
+})
 
 /** Counted as the machine's memory; half of it as on any Linux. */
 export const sharedMemoryMb = (memoryMb: number): number => Math.max(64, Math.floor(memoryMb / 2))
 
 /** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
-export const mountsOf = ({ memoryMb, releases, ownUsers }: MountInput): Mount[] => [
+export const mountsOf = ({ memoryMb, releases, ownUsers, volumes = [] }: MountInput): Mount[] => [
+  // First, so that none covers what follows.
+  ...volumes.map(volumeMount),
   { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
   { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'strictatime', 'mode=755', 'size=64k'] },
   {
