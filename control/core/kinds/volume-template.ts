@@ -3,7 +3,6 @@ import { fail } from '../../../shared/errors.ts'
 import { s, text } from '../../../shared/schema.ts'
 import type { Action } from '../records/action.ts'
 import { defineKind } from '../records/define-kind.ts'
-import { templateKindName } from '../storage/volumes/records.ts'
 
 const removeVersion: Action = {
   name: 'removeVersion',
@@ -19,7 +18,7 @@ const removeVersion: Action = {
 }
 
 export const volumeTemplateKind = defineKind({
-  kind: templateKindName,
+  kind: 'volumeTemplate',
   plural: 'volumetemplates',
   path: 'volume_templates',
   scope: 'volumeTemplates',

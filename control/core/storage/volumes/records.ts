@@ -2,7 +2,6 @@
 import type { Rate, Resource } from '../../store/store.ts'
 
 export const volumeKindName = 'volume'
-export const templateKindName = 'volumeTemplate'
 
 /** MB of a volume that names no size. */
 export const fallbackMb = 1024

@@ -1,6 +1,5 @@
 /** Versions of volume templates: what a volume may begin with. */
 import { fail } from '../../../../shared/errors.ts'
-import { templateKindName } from './records.ts'
 import type { Store } from '../../store/store.ts'
 
 export interface Found {
@@ -17,11 +16,12 @@ export interface Templates {
   find(workspace: string, template: string): Promise<Found>
 }
 
-export const templatesIn = (store: Pick<Store, 'resources'>): Templates => ({
+/** `kind` is the name of the kind of templates. */
+export const templatesIn = (store: Pick<Store, 'resources'>, kind: string): Templates => ({
   async find(workspace, template) {
     const [name = '', version = ''] = template.split(':')
     const no = (reason: string) => fail('invalid_argument', { field: 'spec.template', reason })
-    const record = await store.resources.get({ kind: templateKindName, workspace, parent: '', name })
+    const record = await store.resources.get({ kind, workspace, parent: '', name })
     if (!record) throw no(`volumeTemplate "${name}" not found`)
     throw no(`volume template "${name}" has no version "${version}"`)
   },

@@ -85,7 +85,7 @@ const bodies: readonly [string, unknown, RegExp][] = [
   [
     'a volume there is not',
     named({ volumes: [{ name: 'v', mountPath: '/v' }] }),
-    /spec.volumes.0.name: "v" cannot be attached/,
+    /spec.volumes(.0.name: volume "v" not found|: cannot be changed)/,
   ],
   ['a relative mount path', named({ volumes: [{ name: 'v', mountPath: 'v' }] }), /spec.volumes.0.mountPath/],
   ['a policy of no type', named({ lifecycle: { expirationPolicies: [{ value: '1h' }] } }), /expirationPolicies.0.type/],
