@@ -77,6 +77,14 @@ export const createFilePort = (user: FileUser | (() => FileUser | undefined) | u
     mayWrite: path => done({ operation: 'access', path, flags: constants.W_OK }),
     nameFd: (fd, path) => done({ operation: 'name', path, flags: fd }),
     resemble: (fd, path, { mode }) => number({ operation: 'resemble', path, flags: fd, mode: mode ? 1 : 0 }),
+    async stage(path, { mode, writable }) {
+      const answer = await bytes({ operation: 'stage', path, flags: writable ? 1 : 0, mode })
+      const stat = statAt(answer, 0)
+      const real = textOf(answer.subarray(recordBytes + 8))
+      return { fd: answer.readDoubleLE(recordBytes), real, stat: stat.mode === 0 ? undefined : stat }
+    },
+    publish: (fd, path, draft, { mode }) =>
+      number({ operation: 'publish', path, other: draft, flags: fd, mode: mode ? 1 : 0 }),
     chownFd: (fd, path, uid, gid) => done({ operation: 'fchown', path, flags: fd, other: String(uid), mode: gid }),
     chmodFd: (fd, path, mode) => done({ operation: 'fchmod', path, flags: fd, mode }),
     touch: (path, mtimeNs) => done({ operation: 'touch', path, other: String(mtimeNs) }),

@@ -73,6 +73,19 @@ export interface FilePort {
    * file has (0: it is no regular file); with more than one, nothing was changed. Throws `EPERM` for an owner that cannot be given.
    */
   resemble(fd: number, path: string, keep: { readonly mode: boolean }): Promise<number>
+  /**
+   * The plain case of a write in one step: an unnamed file beside the regular file that `path` leads to, or beside the name of one that
+   * is missing (`stat` undefined). Any failure means that it is no plain case, or has to fail: the single verbs tell which.
+   */
+  stage(
+    path: string,
+    options: { readonly mode: number; readonly writable: boolean },
+  ): Promise<{ readonly fd: number; readonly real: string; readonly stat: FileStat | undefined }>
+  /**
+   * `resemble`, `nameFd` and `rename` in one step: gives an unnamed file the name `path` by way of the name `draft`. Answers how many names
+   * the file there has; with more than one, nothing was done. After a failure the file has no name.
+   */
+  publish(fd: number, path: string, draft: string, keep: { readonly mode: boolean }): Promise<number>
   /** Changes the owner of an open file; `path` is what errors name. */
   chownFd(fd: number, path: string, uid: number, gid: number): Promise<void>
   /** All twelve bits, as `chmod`; `path` is what errors name. */

@@ -82,7 +82,7 @@ const mkdir = (path: string, mode: number): Promise<void> =>
   )
 
 /** What node:fs has no word for. */
-type OurOwn = 'walk' | 'search' | 'mayWrite' | 'nameFd' | 'resemble' | 'chownFd' | 'chmodFd'
+type OurOwn = 'walk' | 'search' | 'mayWrite' | 'nameFd' | 'resemble' | 'chownFd' | 'chmodFd' | 'stage' | 'publish'
 
 export const nodePort = (): Omit<FilePort, OurOwn> => ({
   open: (path, flags, mode = 0o666) => asked(end => fs.open(path, flags | always, mode, end)),

@@ -20,6 +20,8 @@ export interface Draft {
   /** Its own path, while it has one. */
   readonly path: string
   named: boolean
+  /** It is in no journal, since it gets its two names in one call. */
+  readonly plain?: boolean
   /** Takes the path out of the journal. */
   readonly forget: () => void
 }
@@ -42,6 +44,23 @@ const openIn = async (
   } catch (error) {
     if (!withoutUnnamed.has(errno(error) ?? '')) throw error
     return { fd: await port.open(path, O_RDWR | O_CREAT | O_EXCL, mode), named: true }
+  }
+}
+
+/** The draft of the plain case, with what it is for; undefined when it is none. */
+export const openPlainDraft = async (
+  { port, ids }: DraftDeps,
+  target: string,
+  options: { readonly mode: number; readonly writable: boolean },
+): Promise<{ draft: Draft; real: string } | undefined> => {
+  try {
+    const { fd, real, stat } = await port.stage(target, options)
+    const path = posix.join(posix.dirname(real), draftName(ids, { replaces: stat !== undefined }))
+    return { draft: { fd, path, named: false, plain: true, forget: () => {} }, real }
+  } catch (error) {
+    // The longer way finds out why, and says so.
+    if (errno(error) === undefined) throw error
+    return undefined
   }
 }
 

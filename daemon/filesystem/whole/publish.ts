@@ -81,12 +81,28 @@ export const renameDraft = async ({ port }: PublishDeps, draft: Draft, real: str
   draft.forget()
 }
 
+/** In one call, for an unnamed draft on a plain file system. Throws system errors; the draft then still has its content and no name. */
+const publishAtOnce = async (deps: PublishDeps, draft: Draft, { real, ownMode }: Wanted): Promise<boolean> => {
+  const { port, journal } = deps
+  const forget = journal.noteNow(draft.path)
+  try {
+    return (await port.publish(draft.fd, real, draft.path, { mode: !ownMode })) <= 1
+  } catch (error) {
+    if (cannotBeRenamed.has(errno(error) ?? '') && (await isRegular(port, real))) return false
+    throw error
+  } finally {
+    forget()
+  }
+}
+
 /** In one step where that is right. Throws system errors; the file is then as it was, and the draft is gone. */
 export const publishDraft = async (deps: PublishDeps, draft: Draft, wanted: Wanted): Promise<void> => {
   const { port } = deps
   const { real, elsewhere } = wanted
   try {
-    if (elsewhere || !(await canReplace(port, draft.fd, wanted))) await copyInto(deps, draft.fd, wanted)
+    if (draft.plain) {
+      if (!(await publishAtOnce(deps, draft, wanted))) await copyInto(deps, draft.fd, wanted)
+    } else if (elsewhere || !(await canReplace(port, draft.fd, wanted))) await copyInto(deps, draft.fd, wanted)
     else
       try {
         return await renameDraft(deps, draft, real)

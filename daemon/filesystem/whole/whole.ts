@@ -10,9 +10,9 @@ import { keyedMutex } from '../../../shared/sync.ts'
 import { closeFd, writeFd } from '../descriptor.ts'
 import type { FileKind, FilePort } from '../port.ts'
 import { draftName } from './draft-name.ts'
-import { dropDraft, openDraft, type Draft } from './draft.ts'
+import { dropDraft, openDraft, openPlainDraft, type Draft } from './draft.ts'
 import type { DraftJournal } from './journal.ts'
-import { publishDraft, renameDraft, type PublishDeps } from './publish.ts'
+import { publishDraft, renameDraft, type PublishDeps, type Wanted } from './publish.ts'
 import { targetOf, type Target } from './target.ts'
 
 export interface WriteOptions {
@@ -90,9 +90,18 @@ const draftFor = async (
   }
 }
 
+const stagedAs = (context: WholeContext, draft: Draft, wanted: Wanted): Staged => ({
+  fd: draft.fd,
+  publish: () => publishDraft(context, draft, wanted),
+  discard: () => dropDraft(context, draft),
+})
+
 const stage = async (context: WholeContext, path: string, options: WriteOptions): Promise<Staged> => {
   const { port } = context
   const { mode, fresh, asProcess = false } = options
+  const ownMode = mode !== undefined
+  const plain = await openPlainDraft(context, path, { mode: mode ?? fresh, writable: asProcess })
+  if (plain) return stagedAs(context, plain.draft, { real: plain.real, elsewhere: false, ownMode })
   const target = await targetOf(port, path)
   const { real, stat } = target
   if (stat && stat.kind !== 'file') {
@@ -101,11 +110,7 @@ const stage = async (context: WholeContext, path: string, options: WriteOptions)
   }
   if (stat && asProcess) await port.mayWrite(real)
   const { draft, elsewhere } = await draftFor(context, target, mode ?? fresh)
-  return {
-    fd: draft.fd,
-    publish: () => publishDraft(context, draft, { real, elsewhere, ownMode: mode !== undefined }),
-    discard: () => dropDraft(context, draft),
-  }
+  return stagedAs(context, draft, { real, elsewhere, ownMode })
 }
 
 const filled = async <T>(staged: Staged, fill: (fd: number) => Promise<T>): Promise<T> => {

@@ -6,11 +6,11 @@
 #include "cached_read.h"
 #include "own_entries.h"
 #include "remove_tree.h"
+#include "whole_file.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/xattr.h>
 
 enum operation {
   OPEN,
@@ -35,7 +35,9 @@ enum operation {
   NAME,
   RESEMBLE,
   FCHOWN,
-  FCHMOD
+  FCHMOD,
+  STAGE,
+  PUBLISH
 };
 
 struct job {
@@ -204,58 +206,44 @@ static int64_t touch(struct job *job) {
   return utimensat(AT_FDCWD, job->path, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* NAME: gives the unnamed file of the descriptor `flags` its first name. */
-static int64_t name_file(struct job *job) {
-  char own[32];
-  if (linkat(job->flags, "", AT_FDCWD, job->path, AT_EMPTY_PATH) == 0) return 0;
-  if (errno != ENOENT) return -1;
-  /* Without CAP_DAC_READ_SEARCH a descriptor must be named by its path in /proc. */
-  snprintf(own, sizeof own, "/proc/self/fd/%d", job->flags);
-  return linkat(AT_FDCWD, own, AT_FDCWD, job->path, AT_SYMLINK_FOLLOW);
-}
-
-/* An attribute that belongs to the content's owner: the kernel's own marks of the old content (capabilities, for one) do not. */
-static int is_kept_attribute(const char *name) {
-  return strncmp(name, "user.", 5) == 0 || strcmp(name, "system.posix_acl_access") == 0;
-}
-
-static int copy_attribute(const char *path, int fd, const char *name) {
-  ssize_t size = lgetxattr(path, name, NULL, 0);
-  char *value = size < 0 ? NULL : malloc((size_t)size + 1);
-  int done = -1;
-  if (value) {
-    size = lgetxattr(path, name, value, (size_t)size);
-    if (size >= 0) done = fsetxattr(fd, name, value, (size_t)size, 0);
-    int error = errno;
-    free(value);
-    errno = error;
-  }
-  return done;
-}
-
-static int copy_attributes(const char *path, int fd) {
-  char names[XATTR_LIST_MAX];
-  ssize_t length = llistxattr(path, names, sizeof names);
-  if (length < 0) return errno == EOPNOTSUPP || errno == ENOSYS ? 0 : -1;
-  for (char *name = names; name < names + length; name += strlen(name) + 1)
-    if (is_kept_attribute(name) && copy_attribute(path, fd, name) < 0) return -1;
-  return 0;
+/*
+ * STAGE: an unnamed file beside the one that `path` leads to, which must be writable if `flags` says so: a record, of zeros when nothing is there
+ * yet, the descriptor, and the path without links. Any failure means that it is no plain case.
+ */
+static int64_t stage(struct job *job) {
+  char real[PATH_MAX], directory[PATH_MAX];
+  struct stat stat;
+  if (find_target(job->path, job->flags, real, &stat) < 0) return -1;
+  strcpy(directory, real);
+  char *slash = strrchr(directory, '/');
+  if (!slash) return errno = EINVAL, -1;
+  slash[slash == directory] = 0;
+  int fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, job->mode);
+  if (fd < 0) return -1;
+  struct record record = record_of(&stat);
+  double kept = fd;
+  if (!reports_at_once(fd)) errno = EOPNOTSUPP;
+  else if (append(job, &record, sizeof record) == 0 && append(job, &kept, sizeof kept) == 0 && append(job, real, strlen(real)) == 0)
+    return 0;
+  int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
 }
 
 /*
- * RESEMBLE: gives the file of the descriptor `flags` the owner, the attributes and, if `mode` says so, the mode of the regular file
- * `path`. The result is how many names that one has; with more than one, and for what is no regular file (0), nothing is changed.
+ * PUBLISH: RESEMBLE, and then gives the unnamed file of the descriptor the name `path`, by way of `other`. The result is above 1, and nothing is
+ * done, when the file there has so many names.
  */
-static int64_t resemble(struct job *job) {
-  struct stat there, ours;
-  int fd = job->flags;
-  if (fstatat(AT_FDCWD, job->path, &there, AT_SYMLINK_NOFOLLOW) < 0 || fstat(fd, &ours) < 0) return -1;
-  if (!S_ISREG(there.st_mode)) return 0;
-  if (there.st_nlink > 1) return (int64_t)there.st_nlink;
-  if ((there.st_uid != ours.st_uid || there.st_gid != ours.st_gid) && fchown(fd, there.st_uid, there.st_gid) < 0) return -1;
-  /* After the owner, since changing that clears the set-user-id bit. */
-  if (job->mode && fchmod(fd, there.st_mode & 07777) < 0) return -1;
-  return copy_attributes(job->path, fd) < 0 ? -1 : 1;
+static int64_t publish(struct job *job) {
+  int64_t names = resemble(job->flags, job->path, job->mode != 0);
+  if (names > 1 || (names < 0 && errno != ENOENT)) return names;
+  if (name_file(job->flags, job->other) < 0) return -1;
+  if (rename(job->other, job->path) == 0) return 0;
+  int error = errno;
+  unlink(job->other);
+  errno = error;
+  return -1;
 }
 
 static int64_t perform(struct job *job) {
@@ -279,10 +267,12 @@ static int64_t perform(struct job *job) {
     case CHMOD: return chmod(job->path, job->mode);
     case TOUCH: return touch(job);
     case ACCESS: return faccessat(AT_FDCWD, job->path, job->flags, AT_EACCESS);
-    case NAME: return name_file(job);
-    case RESEMBLE: return resemble(job);
+    case NAME: return name_file(job->flags, job->path);
+    case RESEMBLE: return resemble(job->flags, job->path, job->mode != 0);
     case FCHOWN: return fchown(job->flags, (uid_t)strtoul(job->other, NULL, 10), (gid_t)job->mode);
     case FCHMOD: return fchmod(job->flags, job->mode);
+    case STAGE: return stage(job);
+    case PUBLISH: return publish(job);
   }
   errno = ENOSYS;
   return -1;

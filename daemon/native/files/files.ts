@@ -27,6 +27,8 @@ const operations = [
   'resemble',
   'fchown',
   'fchmod',
+  'stage',
+  'publish',
 ] as const
 type Operation = (typeof operations)[number]
 
@@ -55,7 +57,13 @@ const addon = lazy(() => loadAddon<FilesAddon>('files'))
 /** Operations whose second text is no path. */
 const withNumber: ReadonlySet<Operation> = new Set(['touch', 'fchown'])
 /** Operations that have another name in the kernel. */
-const syscalls: Partial<Record<Operation, string>> = { openRead: 'open', name: 'link', resemble: 'chown' }
+const syscalls: Partial<Record<Operation, string>> = {
+  openRead: 'open',
+  name: 'link',
+  resemble: 'chown',
+  stage: 'open',
+  publish: 'rename',
+}
 
 /** Worded as node:fs does, so that callers need not know which of the two failed. */
 const failure = (errno: number, { operation, path, other }: FileOperation): NodeJS.ErrnoException => {

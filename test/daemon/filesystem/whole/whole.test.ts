@@ -64,6 +64,7 @@ const writer = (t: Test, verbs: Partial<FilePort> = {}) => {
 
 /** As a file system that has no files without a name. */
 const withoutUnnamed: Partial<FilePort> = {
+  stage: () => Promise.reject(Object.assign(new Error('EOPNOTSUPP'), { code: 'EOPNOTSUPP' })),
   open(path, flags, mode) {
     if ((flags & constants.O_DIRECTORY) !== 0)
       return Promise.reject(Object.assign(new Error('EOPNOTSUPP'), { code: 'EOPNOTSUPP' }))
@@ -229,8 +230,7 @@ t.test('without unnamed files the draft has a short-lived name, which a later da
   t.equal(readFileSync(path, 'utf8'), 'new')
 })
 
-t.test('killed between its two names, an unnamed file leaves nothing either', async t => {
-  const { work, dir, whole, journal } = writer(t, { rename: () => new Promise(() => {}) })
+const killedBetween = async (t: Test, { work, dir, whole, journal }: ReturnType<typeof writer>) => {
   const path = join(work, 'f')
   writeFileSync(path, 'old')
   void whole.write(path, Buffer.from('new'), { fresh: 0o600 })
@@ -240,6 +240,20 @@ t.test('killed between its two names, an unnamed file leaves nothing either', as
   journal.sweep()
   t.same(readdirSync(work), ['f'])
   t.equal(readFileSync(path, 'utf8'), 'old')
+}
+
+t.test('killed between its two names, an unnamed file leaves nothing either', async t => {
+  const never = new Promise<never>(() => {})
+  for (const verbs of [
+    {
+      publish: (fd, _path, draft) =>
+        createFilePort(undefined)
+          .nameFd(fd, draft)
+          .then(() => never),
+    },
+    { stage: withoutUnnamed.stage, rename: () => never },
+  ] as Partial<FilePort>[])
+    await killedBetween(t, writer(t, verbs))
 })
 
 t.test('of many writers at once one wins, also in place', async t => {
