@@ -44,7 +44,8 @@ import type { Store, Written } from '../core/store/store.ts'
 import { sandboxSchedules, settleRuns } from '../core/scheduler/sandbox-schedules.ts'
 import { createScheduler } from '../core/scheduler/scheduler.ts'
 import { createDns } from '../base/dns.ts'
-import { createVolumeKeeper } from '../core/storage/volumes/keeper.ts'
+import { openVolumes } from '../core/storage/volumes/open.ts'
+import type { TemplateContents } from '../core/storage/volumes/templates.ts'
 import { openWarm } from '../core/machines/warm/open.ts'
 import type { Cursors } from '../base/wire/cursors.ts'
 
@@ -61,6 +62,8 @@ export interface Host {
   readonly connections: Connections
   /** Undefined when no drives are configured. */
   readonly drives: MachineDrives | undefined
+  /** Where uploads of volume templates go. */
+  readonly templates: TemplateContents
   readonly first: Bootstrap
   /** Management API, gateway and pages, loaded and made at the first call; nothing listens yet. */
   server(): Promise<Server>
@@ -116,9 +119,9 @@ const running = async (
   const line = waitingLine({ rules, clock })
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })
-  const { volumes } = parts.drivers.preferred
-  const keeper = volumes && createVolumeKeeper({ ...parts, volumes, transition: () => move }, closer)
-  const listeners: WrittenListener[] = [outbound, configurer, line, room, warm, keeper].filter(one => one !== undefined)
+  const volumes = openVolumes({ ...parts, dataDir: parts.realDataDir, transition: () => move }, closer)
+  const told = [outbound, configurer, line, room, warm, volumes.keeper]
+  const listeners: WrittenListener[] = told.filter(one => one !== undefined)
   const written = (all: Written): void => {
     for (const listener of listeners) listener.written(all)
   }
@@ -145,7 +148,7 @@ const running = async (
   outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
-    await keeper?.start()
+    await volumes.keeper?.start()
     await runner.start()
     warm.begin(runner.poke)
     await settleRuns(store, move)
@@ -153,7 +156,8 @@ const running = async (
   }
   const entry = entryBy({ draining, line, room })
   const tell = (listener: WrittenListener): void => void listeners.push(listener)
-  return { move, waiting, runner, entry, warm, start, draining, tell }
+  const { templates } = volumes
+  return { move, waiting, runner, entry, warm, start, draining, tell, templates }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -183,7 +187,8 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
   const deps = { kinds: rules, outbound, metrics }
-  const { move, waiting, runner, entry, warm, start, draining, tell } = await running(config, parts, deps, closer)
+  const ran = await running(config, parts, deps, closer)
+  const { move, waiting, runner, entry, warm, start, draining, tell, templates } = ran
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -211,6 +216,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     verbs,
     runner,
     drives,
+    templates,
     server,
     listen: async () => (await server()).listen(),
     close: closer.close,

@@ -25,7 +25,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'node-pty': ['daemon/node-internals'],
   nodemailer: ['control/server/access/identity/mail'],
   'openid-client': ['control/server/access/identity/elsewhere'],
-  'tar-stream': ['control/core/catalogues', 'daemon/filesystem'],
+  'tar-stream': ['control/core/catalogues', 'control/core/storage/volumes', 'daemon/filesystem'],
   undici: ['control/core/channel', 'control/server/proxy/gateway', 'control/core/images/pull', 'shared/http/client'],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],
