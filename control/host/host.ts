@@ -44,6 +44,7 @@ import type { Store, Written } from '../core/store/store.ts'
 import { sandboxSchedules, settleRuns } from '../core/scheduler/sandbox-schedules.ts'
 import { createScheduler } from '../core/scheduler/scheduler.ts'
 import { createDns } from '../base/dns.ts'
+import { volumeTemplateKind } from '../core/kinds/volume-template.ts'
 import { openVolumes } from '../core/storage/volumes/open.ts'
 import type { TemplateContents } from '../core/storage/volumes/templates.ts'
 import { openWarm } from '../core/machines/warm/open.ts'
@@ -119,7 +120,7 @@ const running = async (
   const line = waitingLine({ rules, clock })
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })
-  const volumes = openVolumes({ ...parts, dataDir: parts.realDataDir, transition: () => move }, closer)
+  const volumes = openVolumes({ ...parts, templateKind: volumeTemplateKind.kind, transition: () => move }, closer)
   const told = [outbound, configurer, line, room, warm, volumes.keeper]
   const listeners: WrittenListener[] = told.filter(one => one !== undefined)
   const written = (all: Written): void => {

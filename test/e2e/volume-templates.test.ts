@@ -10,7 +10,7 @@ import { systemClock } from '../../shared/clock.ts'
 import { randomIds } from '../../shared/ids.ts'
 import { silentLog } from '../../shared/log.ts'
 import { whyNoMachines } from '../support/machine.ts'
-import { scratchInstance } from '../support/server.ts'
+import { scratchInstance, type Answer } from '../support/server.ts'
 import { skipFile } from '../support/skip-file.ts'
 import { until } from '../support/until.ts'
 
@@ -35,7 +35,7 @@ t.test('versions of a template become volumes, and outlive it there', async t =>
       headers: { authorization: `Bearer ${host.first.adminKey}`, 'svc-version': '2026-04-28' },
       ...(body ? { body: JSON.stringify(body) } : {}),
     })
-    return { status: answer.status, body: (await answer.json()) as any }
+    return { status: answer.status, body: (await answer.json()) as Answer['body'] }
   }
   const uidOf = async (name: string): Promise<string> =>
     (await host.store.resources.get({ kind: 'volumeTemplate', workspace: 'default', parent: '', name }))?.uid ?? ''

@@ -1,11 +1,10 @@
 /** Volumes of a host, and the contents of their templates. */
 import type { Closing } from '../../../../shared/closing.ts'
-import { volumeTemplateKind } from '../../kinds/volume-template.ts'
 import type { Drivers } from '../../../drivers/drivers.ts'
 import { createVolumeKeeper, type KeeperDeps, type VolumeKeeper } from './keeper.ts'
 import { templateContents, type ContentsDeps, type TemplateContents } from './templates.ts'
 
-type Deps = Omit<ContentsDeps, 'kind'> & Pick<KeeperDeps, 'log'> & { readonly drivers: Drivers }
+type Deps = Omit<ContentsDeps, 'kind'> & Pick<KeeperDeps, 'log' | 'templateKind'> & { readonly drivers: Drivers }
 
 export interface HostVolumes {
   readonly templates: TemplateContents
@@ -14,9 +13,8 @@ export interface HostVolumes {
 }
 
 export const openVolumes = (deps: Deps, closer: Closing): HostVolumes => {
-  const templateKind = volumeTemplateKind.kind
-  const templates = templateContents({ ...deps, kind: templateKind })
+  const templates = templateContents({ ...deps, kind: deps.templateKind })
   const { volumes } = deps.drivers.preferred
-  const keeper = volumes && createVolumeKeeper({ ...deps, volumes, contents: templates, templateKind }, closer)
+  const keeper = volumes && createVolumeKeeper({ ...deps, volumes, contents: templates }, closer)
   return { templates, keeper }
 }

@@ -85,7 +85,7 @@ export const templatesIn = (store: Pick<Store, 'resources'>, kind: string): Temp
 })
 
 export interface ContentsDeps {
-  readonly dataDir: string
+  readonly realDataDir: string
   readonly kind: string
   readonly store: Pick<Store, 'resources'>
   readonly transition: () => Transition
@@ -99,83 +99,97 @@ const namesIn = async (directory: string): Promise<string[]> =>
     throw error
   })
 
-const remember = ({ transition }: ContentsDeps, record: Resource, state: TemplateState) =>
-  transition().write([{ record, change: { internal: { ...record.internal, template: state } } }])
+interface Work extends ContentsDeps {
+  /** Of all templates. */
+  readonly directory: string
+  readonly alone: ReturnType<typeof keyedMutex>
+  /** Names of directories that are being unpacked. */
+  readonly underWay: Set<string>
+}
+
+const need = async ({ store, kind }: Work, uid: string): Promise<Resource> => {
+  const record = await store.resources.getByUid(uid)
+  if (!record) throw fail('not_found', { kind, name: uid })
+  return record
+}
+
+const update = (work: Work, uid: string, change: (state: TemplateState) => TemplateState): Promise<void> =>
+  onNewest(async () => {
+    const record = await need(work, uid)
+    const template = change(templateState(record))
+    await work.transition().write([{ record, change: { internal: { ...record.internal, template } } }])
+  })
+
+/** Writes down a version whose directory is there. */
+const keep = async (work: Work, uid: string, given: string | undefined, made: Omit<Version, 'name'>) => {
+  let version: Version = { ...made, name: given ?? '' }
+  await update(work, uid, state => {
+    const { counted = 0 } = state
+    version = { ...made, name: given ?? String(counted + 1) }
+    return withVersion(state, version, given ? Math.max(counted, Number(given) || 0) : counted + 1)
+  })
+  return version
+}
+
+const tidy = async ({ store, directory, underWay }: Work, uid: string): Promise<void> => {
+  const record = await store.resources.getByUid(uid)
+  const place = join(directory, uid)
+  const named = new Set(record ? templateState(record).versions.map(({ id }) => id) : [])
+  for (const name of await namesIn(place))
+    if (!named.has(name) && !underWay.has(name)) await rm(join(place, name), { recursive: true, force: true })
+  if (!record) await rm(place, { recursive: true, force: true })
+}
+
+const take = async (work: Work, { uid, version, stream, signal }: Upload): Promise<Version> => {
+  const { ids, clock, directory, alone, underWay } = work
+  if (version !== undefined && (version === 'latest' || !label.test(version)))
+    throw fail('invalid_argument', { field: 'version', reason: 'must be 1 to 63 letters, digits, ".", "_" or "-"' })
+  await need(work, uid)
+  const id = ids.short(16)
+  const name = `.${id}`
+  const unpacked = join(directory, uid, name)
+  underWay.add(name)
+  try {
+    await mkdir(join(unpacked, 'data'), { recursive: true, mode: 0o700 })
+    const seen = await unpackTemplate(stream, join(unpacked, 'data'), bounds, signal)
+    return await alone(uid, async () => {
+      await rename(unpacked, join(directory, uid, id))
+      await syncDirectory(join(directory, uid))
+      const uploadedAt = new Date(clock.now()).toISOString()
+      return keep(work, uid, version, { id, contentSize: seen.bytes, leastMb: leastMbOf(seen), uploadedAt })
+    })
+  } catch (error) {
+    if (isError(error, 'invalid_argument')) await update(work, uid, state => ({ ...state, failed: error.message }))
+    throw error
+  } finally {
+    underWay.delete(name)
+    await alone(uid, () => tidy(work, uid))
+  }
+}
+
+const use = async <T>(
+  work: Work,
+  workspace: string,
+  template: string,
+  task: (directory: string) => Promise<T>,
+): Promise<T> => {
+  const { store, kind, alone, directory } = work
+  const [name, version] = splitName(template)
+  const record = await store.resources.get({ kind, workspace, parent: '', name })
+  return alone(record?.uid ?? '', async () => {
+    const found = record && versionOf(templateState(await need(work, record.uid)), version)
+    if (!record || !found) throw fail('not_found', { kind: 'version of volume template', name: template })
+    return task(join(directory, record.uid, found.id))
+  })
+}
 
 export const templateContents = (deps: ContentsDeps): TemplateContents => {
-  const { store, clock, ids, kind } = deps
-  const all = join(deps.dataDir, 'templates')
-  const alone = keyedMutex()
-  /** Names of directories that are being unpacked. */
-  const underWay = new Set<string>()
-  const need = async (uid: string): Promise<Resource> => {
-    const record = await store.resources.getByUid(uid)
-    if (!record) throw fail('not_found', { kind, name: uid })
-    return record
-  }
-  const update = (uid: string, change: (state: TemplateState) => TemplateState): Promise<void> =>
-    onNewest(async () => {
-      const record = await need(uid)
-      await remember(deps, record, change(templateState(record)))
-    })
-
-  const keep = async (uid: string, given: string | undefined, made: Omit<Version, 'name'>): Promise<Version> => {
-    let version: Version = { ...made, name: given ?? '' }
-    await update(uid, state => {
-      const { counted = 0 } = state
-      version = { ...made, name: given ?? String(counted + 1) }
-      return withVersion(state, version, Math.max(counted + (given ? 0 : 1), Number(given) || 0))
-    })
-    return version
-  }
-
-  const tidy = async (uid: string): Promise<void> => {
-    const record = await store.resources.getByUid(uid)
-    const directory = join(all, uid)
-    const named = new Set(record ? templateState(record).versions.map(({ id }) => id) : [])
-    for (const name of await namesIn(directory))
-      if (!named.has(name) && !underWay.has(name)) await rm(join(directory, name), { recursive: true, force: true })
-    if (!record) await rm(directory, { recursive: true, force: true })
-  }
-
-  const take = async ({ uid, version, stream, signal }: Upload): Promise<Version> => {
-    if (version !== undefined && (version === 'latest' || !label.test(version)))
-      throw fail('invalid_argument', { field: 'version', reason: 'must be 1 to 63 letters, digits, ".", "_" or "-"' })
-    await need(uid)
-    const id = ids.short(16)
-    const name = `.${id}`
-    const unpacked = join(all, uid, name)
-    underWay.add(name)
-    try {
-      await mkdir(join(unpacked, 'data'), { recursive: true, mode: 0o700 })
-      const seen = await unpackTemplate(stream, join(unpacked, 'data'), bounds, signal)
-      return await alone(uid, async () => {
-        await rename(unpacked, join(all, uid, id))
-        await syncDirectory(join(all, uid))
-        const uploadedAt = new Date(clock.now()).toISOString()
-        return keep(uid, version, { id, contentSize: seen.bytes, leastMb: leastMbOf(seen), uploadedAt })
-      })
-    } catch (error) {
-      if (isError(error, 'invalid_argument')) await update(uid, state => ({ ...state, failed: error.message }))
-      throw error
-    } finally {
-      underWay.delete(name)
-      await alone(uid, () => tidy(uid))
-    }
-  }
-
+  const directory = join(deps.realDataDir, 'templates')
+  const work: Work = { ...deps, directory, alone: keyedMutex(), underWay: new Set() }
   return {
-    take,
-    async use(workspace, template, task) {
-      const [name, label_] = splitName(template)
-      const record = await store.resources.get({ kind, workspace, parent: '', name })
-      return alone(record?.uid ?? '', async () => {
-        const found = record && versionOf(templateState(await need(record.uid)), label_)
-        if (!record || !found) throw fail('not_found', { kind: 'version of volume template', name: template })
-        return task(join(all, record.uid, found.id))
-      })
-    },
-    tidy: uid => alone(uid, () => tidy(uid)),
-    list: () => namesIn(all),
+    take: upload => take(work, upload),
+    use: (workspace, template, task) => use(work, workspace, template, task),
+    tidy: uid => work.alone(uid, () => tidy(work, uid)),
+    list: () => namesIn(directory),
   }
 }

@@ -26,8 +26,7 @@ export interface Unpacked {
 const blockBytes = 4_096
 const longestPath = 1_024
 
-export const refuseContent = (reason: string, cause?: unknown) =>
-  fail('invalid_argument', { field: 'content', reason }, cause)
+const refuseContent = (reason: string, cause?: unknown) => fail('invalid_argument', { field: 'content', reason }, cause)
 
 /** Segments of an entry's path below the directory; none for the directory itself. */
 const segmentsOf = (name: string): string[] => {

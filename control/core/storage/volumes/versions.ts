@@ -29,7 +29,7 @@ export const templateState = ({ internal }: Pick<Resource, 'internal'>): Templat
 })
 
 /** So many are kept; an upload beyond them takes the place of the oldest. */
-export const keptVersions = 10
+const keptVersions = 10
 
 /** With one more, or another one of its name. */
 export const withVersion = (before: TemplateState, version: Version, counted: number): TemplateState => ({
