@@ -44,6 +44,7 @@ import type { Store, Written } from '../core/store/store.ts'
 import { sandboxSchedules, settleRuns } from '../core/scheduler/sandbox-schedules.ts'
 import { createScheduler } from '../core/scheduler/scheduler.ts'
 import { createDns } from '../base/dns.ts'
+import { plainDriveKind } from '../core/kinds/drive.ts'
 import { volumeTemplateKind } from '../core/kinds/volume-template.ts'
 import { openVolumes } from '../core/storage/volumes/open.ts'
 import type { TemplateContents } from '../core/storage/volumes/templates.ts'
@@ -203,7 +204,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     ...outsideOf(config, parts),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
-  const drives = await openDrives(config, parts)
+  const drives = await openDrives(config, { ...parts, driveKind: plainDriveKind.kind })
   const meterLagMs = keepCheckpoints({ meter: store.meter, clock, log }, closer)
   await start()
   answerTheOperator(config, parts, runner)

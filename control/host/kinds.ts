@@ -59,6 +59,7 @@ export const kindsOf = async (
     surroundings: await surroundingsOf(config),
     volumes: drivers.preferred.volumes,
     needRoom: roomIn(drivers),
+    servesDrives: config.drivesDir !== '',
     longestDays: config.quotas[ttlQuota],
     connections,
     clock,

@@ -153,6 +153,27 @@ t.test('sandboxes share the drives of their workspace and nothing else', async t
     t.equal((await list(a)).length, 1)
   })
 
+  await t.test('a drive of a record is made with its first mount, and its rules hold', async t => {
+    const rules = {
+      permissions: [{ labels: { team: 'a' } }, { labels: { 'svc-name': 'b' }, mode: 'read', path: '/out' }],
+    }
+    const drive = await s.call('POST', '/v0/drives', { metadata: { name: 'ruled' }, spec: rules }, workspace)
+    t.match(drive, { status: 200, body: { status: 'DEPLOYED' } })
+    const ruled = (more: object = {}) => ({ driveName: 'ruled', mountPath: '/mnt/ruled', ...more })
+    t.match(await mount(a, ruled()), { status: 403, body: { error: /no rule matches/ } })
+    t.equal(existsSync(join(base, 'default/ruled')), false, 'nothing was made for it')
+    const labels = { metadata: { labels: { team: 'a' } } }
+    t.equal((await s.call('PUT', '/v0/sandboxes/a', labels, workspace)).status, 200)
+    t.match(await mount(a, ruled()), { status: 200, body: { readOnly: false } })
+    await run(a, 'mkdir /mnt/ruled/out; echo hello > /mnt/ruled/out/file')
+    t.match(await mount(b, ruled()), { status: 403, body: { error: /\/out and below/ } })
+    t.match(await mount(b, ruled({ drivePath: '/out' })), { status: 200, body: { readOnly: true } })
+    t.equal((await run(b, 'cat /mnt/ruled/file')).stdout, 'hello\n')
+    t.not((await run(b, 'touch /mnt/ruled/new')).exitCode, 0)
+    t.equal((await mount(stranger, ruled())).status, 404)
+    for (const url of [a, b]) t.equal((await unmount(url, '/mnt/ruled')).status, 200)
+  })
+
   await t.test('a directory of a drive is made, a mount point keeps its owner', async t => {
     await run(a, 'mkdir /home/theirs; chown 1234:1234 /home/theirs')
     t.equal((await mount(a, { driveName: 'other', mountPath: '/home/theirs', drivePath: '/x/y' })).status, 200)

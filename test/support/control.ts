@@ -67,6 +67,8 @@ export interface ControlOptions {
   readonly quotas?: Readonly<Record<string, number>>
   /** Whether machines have disks with an end; default true. */
   readonly disks?: boolean
+  /** Whether the host has a directory of drives; default false. */
+  readonly drives?: boolean
   /** Whether the driver has volumes; default true. */
   readonly volumes?: boolean
   /** MB of the disk that may be promised; any number unless given. */
@@ -158,6 +160,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     volumes: options.volumes === false ? undefined : { check: async () => {} },
+    servesDrives: options.drives ?? false,
     needRoom: async wantedMb => {
       const { diskMb: freeMb = Infinity } = options
       if (wantedMb > freeMb) throw fail('no_room', { wantedMb, freeMb, retryAfterS: 60 })

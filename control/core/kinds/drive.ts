@@ -1,9 +1,10 @@
-/** A drive: files that many sandboxes share. Its record; directories of this box are mounted whether or not it has one. */
+/** A drive: files that many sandboxes share. Its record has the rules of who may mount it; a directory of this box without one has none. */
 import { fail } from '../../../shared/errors.ts'
 import { s, text } from '../../../shared/schema.ts'
+import { stateTable } from '../transitions/state-table.ts'
 import type { Action } from '../records/action.ts'
 import { defineKind } from '../records/define-kind.ts'
-import type { Spec } from '../records/kind.ts'
+import type { Kind, Spec } from '../records/kind.ts'
 import { unserved } from './unserved.ts'
 
 const permission = s.object({
@@ -20,6 +21,18 @@ const completed = (spec: Spec): Spec => {
     : spec
 }
 
+const life = stateTable<'DEPLOYED' | 'FAILED' | 'DELETING', 'delete'>('DEPLOYED', {
+  DEPLOYED: { delete: 'DELETING' },
+  // Of a host that had no drives.
+  FAILED: { delete: 'DELETING' },
+  DELETING: { delete: 'DELETING' },
+})
+
+const noConsequence = () => undefined
+
+const servedStatus: NonNullable<Kind['statusAt']> = ({ record }) =>
+  record.status === 'DELETING' ? record.status : life.initial
+
 const accessToken: Action = {
   name: 'accessToken',
   summary: 'Refused: this host has no object storage that a token would open',
@@ -33,35 +46,49 @@ const accessToken: Action = {
   },
 }
 
-export const driveKind = defineKind({
-  ...unserved('this host stores no drives for records yet'),
-  kind: 'drive',
-  plural: 'drives',
-  scope: 'drives',
-  access: { update: { scope: 'drives:create' } },
-  spec: s.object({
-    permissions: s.nullish(s.array(permission).check(s.maxLength(3))),
-    region: s.nullish(text(63)),
-    size: s.nullish(s.int().check(s.gte(1))),
-  }),
-  complete: completed,
-  answers: { more: { state: s.object({ s3Url: s.optional(s.string()) }) } },
-  present: () => ({ state: {} }),
-  paginated: true,
-  byExternalId: true,
-  actions: [accessToken],
-  removed: {
-    status: 200,
-    body: {
-      shape: s.object({ message: s.string(), name: s.string() }),
-      of: ({ name }) => ({ message: 'Drive deleted successfully', name }),
+/** `served`: this host has a directory of drives. */
+export const driveKind = ({ served }: { readonly served: boolean }) =>
+  defineKind({
+    ...unserved('this host has no drives; set HUTCH_DRIVES_DIR'),
+    ...(served
+      ? {
+          life,
+          initialStatus: () => life.initial,
+          createdMessage: () => 'drive created',
+          consequence: noConsequence,
+          statusAt: servedStatus,
+        }
+      : {}),
+    kind: 'drive',
+    plural: 'drives',
+    scope: 'drives',
+    access: { update: { scope: 'drives:create' } },
+    spec: s.object({
+      permissions: s.nullish(s.array(permission).check(s.maxLength(3))),
+      region: s.nullish(text(63)),
+      size: s.nullish(s.int().check(s.gte(1))),
+    }),
+    complete: completed,
+    answers: { more: { state: s.object({ s3Url: s.optional(s.string()) }) } },
+    present: () => ({ state: {} }),
+    paginated: true,
+    byExternalId: true,
+    actions: [accessToken],
+    removed: {
+      status: 200,
+      body: {
+        shape: s.object({ message: s.string(), name: s.string() }),
+        of: ({ name }) => ({ message: 'Drive deleted successfully', name }),
+      },
     },
-  },
-  example: {
-    create: {
-      metadata: { name: 'shared' },
-      spec: { region: 'local', permissions: [{ labels: { team: 'a' }, mode: 'read' }] },
+    example: {
+      create: {
+        metadata: { name: 'shared' },
+        spec: { region: 'local', permissions: [{ labels: { team: 'a' }, mode: 'read' }] },
+      },
+      update: { spec: { permissions: [] } },
     },
-    update: { spec: { permissions: [] } },
-  },
-})
+  })
+
+/** For declarations, and its name. */
+export const plainDriveKind = driveKind({ served: false })

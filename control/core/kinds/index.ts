@@ -9,7 +9,7 @@ import { apiKeyKind } from './api-key.ts'
 import { applicationKind } from './application.ts'
 import { connectionKind } from './connection.ts'
 import { customDomainKind } from './custom-domain.ts'
-import { driveKind } from './drive.ts'
+import { driveKind, plainDriveKind } from './drive.ts'
 import { executionKind, taskKind } from './execution.ts'
 import { functionKind } from './function.ts'
 import { imageShareKind } from './image-share.ts'
@@ -33,6 +33,8 @@ export interface KindDeps
     Omit<WorkloadDeps, 'images'>,
     Omit<VolumeDeps, 'templates'> {
   readonly store: SandboxDeps['store']
+  /** This host has a directory of drives. */
+  readonly servesDrives: boolean
   readonly invitations: Invitations
 }
 
@@ -64,7 +66,7 @@ export const plainKinds: readonly Kind[] = [
     needRoom: async () => {},
     templates: templatesIn(nothing, volumeTemplateKind.kind),
   }),
-  driveKind,
+  plainDriveKind,
   applicationKind(wireNames(parseWireNames('', ''))),
   userKind(),
   imageShareKind,
@@ -81,6 +83,7 @@ export const createKinds = (deps: KindDeps) =>
         functionKind(deps),
         applicationKind(wireNames(deps.names.list), deps),
         userKind(deps.invitations),
+        driveKind({ served: deps.servesDrives }),
         volumeKind({ ...deps, templates: templatesIn(deps.store, volumeTemplateKind.kind) }),
         ...networkKinds(deps),
       ].map(kind => [kind.kind, kind]),

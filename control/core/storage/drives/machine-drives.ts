@@ -6,6 +6,7 @@ import type { Drivers } from '../../../drivers/drivers.ts'
 import type { Address, Instance } from '../../store/store.ts'
 import { driveOwnerOf } from './owner.ts'
 import { hostDrives } from './provider.ts'
+import { permitFor, type RulesDeps } from './permit.ts'
 
 /** Undefined for a machine of a driver that cannot mount; else takes where its daemon answers. */
 export type MachineDrives = (instance: Instance) => ((upstream: Address) => Drives) | undefined
@@ -13,11 +14,13 @@ export type MachineDrives = (instance: Instance) => ((upstream: Address) => Driv
 /** Where the daemon lives and keeps what it must not lose. */
 const reserved = ['/.hutch', '/.hutch-drives', '/var/lib/hutchd']
 
+export interface MachineDrivesDeps extends Omit<RulesDeps, 'base'> {
+  readonly drivers: Drivers
+  readonly connections: Connections
+}
+
 /** `base` is the real path of the directory of drives. */
-export const machineDrives = (
-  base: string,
-  { drivers, connections }: { drivers: Drivers; connections: Connections },
-): MachineDrives => {
+export const machineDrives = (base: string, { drivers, connections, ...rules }: MachineDrivesDeps): MachineDrives => {
   const locks = keyedMutex()
   return instance => {
     const { workspace, name } = instance.owner
@@ -25,7 +28,13 @@ export const machineDrives = (
     if (!mounter) return undefined
     return upstream =>
       createDrives({
-        provider: hostDrives({ base, workspace, machine: instance.id, mounter }),
+        provider: hostDrives({
+          base,
+          workspace,
+          machine: instance.id,
+          mounter,
+          permit: permitFor({ ...rules, base }, instance.owner),
+        }),
         reserved,
         maps: () => driveOwnerOf(connections, name, upstream),
         alone: (path, task) => locks(`${instance.id} ${path}`, task),

@@ -1,14 +1,12 @@
 import { fail } from '../../../../shared/errors.ts'
-import type { Connections } from '../../channel/connections.ts'
 import type { Config } from '../../../base/config.ts'
-import type { Drivers } from '../../../drivers/drivers.ts'
 import { openDrivesDirectory } from './directory.ts'
-import { machineDrives, type MachineDrives } from './machine-drives.ts'
+import { machineDrives, type MachineDrives, type MachineDrivesDeps } from './machine-drives.ts'
 
 /** Undefined when no drives are configured. Throws what is wrong with the directory, or that the driver cannot mount. */
 export const openDrives = async (
   { drivesDir }: Pick<Config, 'drivesDir'>,
-  deps: { drivers: Drivers; connections: Connections },
+  deps: MachineDrivesDeps,
 ): Promise<MachineDrives | undefined> => {
   if (!drivesDir) return undefined
   const { preferred } = deps.drivers

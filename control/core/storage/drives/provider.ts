@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseMountinfo, visible, type MountEntry } from '../../../../shared/drives/mountinfo.ts'
 import { driveOf, type DriveMount, type DriveProvider } from '../../../../shared/drives/provider.ts'
 import { fail } from '../../../../shared/errors.ts'
+import type { Permit } from './permit.ts'
 import type { Mounter } from '../../../drivers/driver.ts'
 
 /** Mounts are memory of the kernel that no machine is charged for. */
@@ -19,6 +20,8 @@ export interface HostDrivesOptions {
   /** Id of the machine. */
   readonly machine: string
   readonly mounter: Mounter
+  /** Asked before anything is mounted. */
+  readonly permit?: Permit
 }
 
 interface Seen {
@@ -27,7 +30,7 @@ interface Seen {
 }
 
 /** Throws `not_found` for a workspace whose name is no directory's. */
-export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOptions): DriveProvider => {
+export const hostDrives = ({ base, workspace, machine, mounter, permit }: HostDrivesOptions): DriveProvider => {
   if (!segment.test(workspace)) throw fail('not_found', { kind: 'drives of workspace', name: workspace })
   const directory = join(base, workspace)
 
@@ -45,9 +48,11 @@ export const hostDrives = ({ base, workspace, machine, mounter }: HostDrivesOpti
       const found = await at(mountPath)
       return found && (found.drive ?? 'other')
     },
-    async mount(wanted, defaults) {
-      const { driveName, drivePath, mountPath, readOnly } = wanted
+    async mount(asked, defaults) {
+      const { driveName, drivePath, mountPath } = asked
       if (!segment.test(driveName)) throw fail('not_found', { kind: 'drive', name: driveName })
+      const wanted = permit ? await permit(asked) : asked
+      const { readOnly } = wanted
       if ((await seen()).filter(({ drive }) => drive).length >= mostMounts)
         throw fail('invalid_argument', {
           field: 'mountPath',

@@ -15,6 +15,9 @@ import { instanceOf, record } from '../../../../support/records.ts'
 
 const keyOf = () => Buffer.alloc(32)
 const deps = {
+  driveKind: 'drive',
+  names: { list: [{ short: 'svc' }] },
+  store: { resources: {} as never },
   connections: createConnections({ keyOf }, systemClock()),
   clock: systemClock(),
   ids: randomIds(),
