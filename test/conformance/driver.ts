@@ -29,6 +29,8 @@ export interface Subject {
   empty?(machine: Machine): Promise<void>
   /** Has a process of the machine remember something the first time; says whether it still knows. */
   remembers?(machine: Machine): Promise<boolean>
+  /** Writes `mb` into /tmp, and a word that it gives back after a restart with `mb` 0. */
+  tmp?(machine: Machine, mb: number): Promise<string>
   /** Lets the driver promise so much more of the disk and no more, for the rest of the test. */
   withRoom?(mb: number): Promise<Driver>
   /** Whatever of the machine is left on the box, in words; empty when nothing is. */
@@ -223,6 +225,22 @@ export const driverSuite = (t: Test, name: string, open: (t: Test) => Promise<Su
     await freezer.thaw(id)
     t.same(await find(driver, id), made)
     if (remembers) t.ok(await remembers(made), 'it has what it had')
+    await driver.remove(id)
+    t.same(await leftovers(id), [])
+  })
+
+  t.test(`${name}: /tmp is on the disk: it takes more than the memory, and is there after a restart`, async t => {
+    const { driver, spec, tmp, leftovers } = await open(t)
+    if (!tmp) {
+      t.pass('has no files')
+      return
+    }
+    const id = randomUUID()
+    const given = { ...spec(id), storageMb: 2 * spec(id).memoryMb }
+    t.equal(await tmp(await driver.create(given), given.memoryMb + 64), 'kept\n')
+    t.equal((await find(driver, id))?.phase, 'running')
+    await driver.end(id)
+    t.equal(await tmp(await driver.create(given), 0), 'kept\n')
     await driver.remove(id)
     t.same(await leftovers(id), [])
   })

@@ -33,5 +33,12 @@ export const ociSubject = async (t: Test, kit: Kit, runtime: 'runc' | 'crun' | '
     broken: id => box.spec(id, { rootfs: join(box.dataDir, 'no-such-image') }),
     claimed: asClaimed,
     remembers,
+    tmp: async (machine, mb) =>
+      (
+        await sh(
+          machine,
+          mb > 0 ? `head -c ${mb}m /dev/zero > /tmp/fill && echo kept > /tmp/word; cat /tmp/word` : 'cat /tmp/word',
+        )
+      ).out,
   }
 }

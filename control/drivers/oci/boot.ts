@@ -55,6 +55,7 @@ const configOf = ({ context, spec, slot, document }: Attempt, firstId: number | 
     privileges,
     aio,
     treesAnew: treesAnew(runtime, hierarchy),
+    ownTmp: runtime.name === 'runsc',
     arch: process.arch,
   })
 }

@@ -18,6 +18,7 @@
  *     <stage>/users       the user namespace, by the network namespace <users> that belongs to it
  *     <stage>/dev         device nodes of this machine alone
  *     <stage>/volumes     the volumes it is told of (machine-volumes.h)
+ *     <stage>/tmp         the machine's own /tmp, for a runtime that would put memory in its place
  *
  * <hidden> is a mount point that <command> is not to see.
  *
@@ -178,6 +179,16 @@ static void close_disk(const struct plan *plan, const struct mounted_disk *disk)
   bound(disk, plan->disk.blocks);
 }
 
+/* No link is followed: a tenant may have made one of it, which would lead out of the machine here. */
+static void show_tmp(void) {
+  char path[40];
+  int own = open("root/tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", own);
+  if (own >= 0 ? mount(path, "tmp", NULL, BIND, NULL) < 0 : mount("tmpfs", "tmp", "tmpfs", 0, "mode=1777,size=1m") < 0)
+    fail("tmp");
+  if (own >= 0) close(own);
+}
+
 /* Gives the private place, or -1. */
 static int put_together(const struct plan *plan, int users) {
   struct layers layers = show_layers(plan, users);
@@ -188,6 +199,7 @@ static int put_together(const struct plan *plan, int users) {
   if (plan->root.image) move(root, "root");
   else if (mount("machine/root", "root", NULL, BIND, NULL) < 0) fail("root");
   show_volumes(plan->told, users);
+  show_tmp();
   move(bundles.hutch, "hutch");
   if (plan->releases) move(bundles.releases, "releases");
   if (users >= 0) name_users(users);
@@ -225,7 +237,8 @@ int main(int count, char **argument) {
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   begin_uptime();
-  make_stage(plan.root.stage, (const char *const[]){"root", "hutch", "releases", "image", "bundle", "none", "volumes", NULL});
+  make_stage(plan.root.stage,
+             (const char *const[]){"root", "tmp", "hutch", "releases", "image", "bundle", "none", "volumes", NULL});
   write_config(plan.told);
   int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");

@@ -31,6 +31,7 @@ export interface ConfigInput {
   readonly aio: boolean
   /** Trees of control groups that this runtime shows anew, `readonlyPathsOf`. */
   readonly treesAnew: readonly string[]
+  readonly ownTmp: boolean
   readonly arch: string
 }
 
@@ -109,6 +110,7 @@ export const runtimeConfig = (input: ConfigInput): object => {
       memoryMb: spec.memoryMb,
       releases,
       ownUsers: firstId !== undefined,
+      ownTmp: input.ownTmp,
       volumes: spec.volumes ?? [],
     }),
     process: {

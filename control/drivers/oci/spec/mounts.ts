@@ -26,6 +26,8 @@ export interface MountInput {
   /** The machine has users of its own, so that no device node can be made in it. */
   readonly ownUsers: boolean
   readonly volumes?: readonly Pick<ShownVolume, 'mountPath' | 'readOnly'>[]
+  /** The runtime would put memory over an empty /tmp, without end and gone with the next start. */
+  readonly ownTmp?: boolean
 }
 
 /** By place on the stage, where each is without setuid and devices already. */
@@ -40,7 +42,7 @@ const volumeMount = ({ mountPath, readOnly }: Pick<ShownVolume, 'mountPath' | 'r
 export const sharedMemoryMb = (memoryMb: number): number => Math.max(64, Math.floor(memoryMb / 2))
 
 /** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
-export const mountsOf = ({ memoryMb, releases, ownUsers, volumes = [] }: MountInput): Mount[] => [
+export const mountsOf = ({ memoryMb, releases, ownUsers, ownTmp = false, volumes = [] }: MountInput): Mount[] => [
   // First, so that none covers what follows.
   ...volumes.map(volumeMount),
   { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
@@ -64,6 +66,7 @@ export const mountsOf = ({ memoryMb, releases, ownUsers, volumes = [] }: MountIn
   ...(releases
     ? [{ destination: releasesMount, type: 'bind', source: join(stageDir, 'releases'), options: readOnly }]
     : []),
+  ...(ownTmp ? [{ destination: '/tmp', type: 'bind', source: join(stageDir, 'tmp'), options: ['bind'] }] : []),
   ...(ownUsers
     ? [{ destination: '/dev/net/tun', type: 'bind', source: join(stageDir, 'dev/tun'), options: ['bind', 'nosuid'] }]
     : []),
