@@ -2,30 +2,10 @@
  * Every failure a caller can see: `code → { status, retry, text }`. A new one is a line here and one at the throw. Surfaces
  * (daemon, management API, gateway) render it in their own shape; none of them builds an HTTP status by itself.
  */
-interface Entry<D> {
-  readonly status: number
-  /** The same call may work later; clients and loops read this, not the status. */
-  readonly retry: boolean
-  readonly text: (details: D) => string
-  /** How the gateway says it; without one, as `faceOf` has it. */
-  readonly gateway?: GatewayFace
-}
+import { entry, faced, type Entry, type GatewayFace } from './error-entry.ts'
+import { modelErrors } from './model-errors.ts'
 
-/** A failure in the words of the data plane, which tell a program what to do. */
-export interface GatewayFace {
-  readonly code: string
-  readonly status: number
-  readonly action: string
-  readonly doNot: string
-}
-
-const entry = <D>(status: number, text: (details: D) => string, retry = false): Entry<D> => ({ status, retry, text })
-
-/** An entry that the gateway says in its own words; with the status of the entry unless given. */
-const faced = <D>(plain: Entry<D>, face: Omit<GatewayFace, 'status'> & { status?: number }): Entry<D> => ({
-  ...plain,
-  gateway: { status: plain.status, ...face },
-})
+export type { GatewayFace } from './error-entry.ts'
 
 export const errors = {
   // Requests
@@ -39,7 +19,10 @@ export const errors = {
     (d: { given: string; valid: readonly string[] }) =>
       `unsupported API version "${d.given}"; valid versions are ${d.valid.join(', ')}`,
   ),
-  payload_too_large: entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
+  payload_too_large: faced(
+    entry(413, (d: { limit: number }) => `the request body is larger than ${d.limit} bytes`),
+    { code: 'REQUEST_ENTITY_TOO_LARGE', action: 'send less at once', doNot: 'retry' },
+  ),
   unsupported_encoding: entry(415, (d: { given: string }) => `the body has content coding "${d.given}"; send it plain`),
   method_not_allowed: entry(405, (d: { reason: string }) => d.reason),
   upgrade_required: entry(426, (d: { protocol: string }) => `this address speaks ${d.protocol} only`),
@@ -163,6 +146,8 @@ export const errors = {
     (d: { retryAfterS: number }) => `this host takes no new sandboxes just now; try again in ${d.retryAfterS} s`,
     true,
   ),
+  // Models
+  ...modelErrors,
   // Images
   invalid_image: entry(
     400,

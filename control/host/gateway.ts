@@ -10,8 +10,10 @@ import { allowedTunnels } from '../server/proxy/gateway/held-tunnel.ts'
 import { resolver } from '../server/proxy/gateway/resolve.ts'
 import { reviver } from '../server/proxy/gateway/unsent.ts'
 import type { KindsByName } from './kinds.ts'
+import { modelHandlers } from './models.ts'
 import type { Runner } from '../core/machines/runner.ts'
 import type { Metrics } from '../ops/metrics/metrics.ts'
+import type { Models } from '../core/models/open.ts'
 import type { Outbound } from '../network/outbound/outbound.ts'
 import type { Parts } from './parts.ts'
 
@@ -26,10 +28,11 @@ export const gatewayOf = (
     people: People
     drives: MachineDrives | undefined
     metrics: Pick<Metrics, 'answered'>
+    models: Models
   },
 ): Gateway => {
   const { store, names, connections } = parts
-  const { rules, runner, callers, outbound, people, drives, metrics } = deps
+  const { rules, runner, callers, outbound, people, drives, metrics, models } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -51,6 +54,7 @@ export const gatewayOf = (
       revive: reviver(connections, runner.hasEnded),
       forwarder: forwarder(connections),
       answers,
+      handlers: modelHandlers(models),
       answered: metrics.answered,
     },
   )

@@ -17,6 +17,7 @@ import { keepCheckpoints } from '../core/metering/checkpoints.ts'
 import type { Server, WrittenListener } from './server.ts'
 import { drainOf } from '../ops/drain.ts'
 import { answerTheOperator } from './operator.ts'
+import { modelsOf } from './models.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './kinds.ts'
 import { imageUpkeep } from '../core/images/upkeep/upkeep.ts'
 import type { Images } from '../core/images/images.ts'
@@ -30,6 +31,7 @@ import { createMetrics, type Metrics } from '../ops/metrics/metrics.ts'
 import { notingLog } from '../ops/metrics/noting-log.ts'
 import { createOutbound, type Outbound } from '../network/outbound/outbound.ts'
 import { openWayOut } from '../network/outbound/way-out.ts'
+import type { Models } from '../core/models/open.ts'
 import { createProviders } from '../core/catalogues/providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from '../core/transitions/changes.ts'
@@ -103,11 +105,11 @@ const entryBy = (deps: { draining: () => boolean; line: WaitingLine; room: DiskR
 const running = async (
   config: Config,
   parts: Parts,
-  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics },
+  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics; models: Models },
   closer: Closing,
 ) => {
   const { store, clock, connections } = parts
-  const { kinds, outbound, metrics } = deps
+  const { kinds, outbound, metrics, models } = deps
   const draining = drainOf(config.dataDir)
   const warm = await openWarm(
     config,
@@ -122,7 +124,7 @@ const running = async (
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })
   const volumes = openVolumes({ ...parts, templateKind: volumeTemplateKind.kind, transition: () => move }, closer)
-  const told = [outbound, configurer, line, room, warm, volumes.keeper]
+  const told = [outbound, configurer, line, room, warm, volumes.keeper, models.deployer]
   const listeners: WrittenListener[] = told.filter(one => one !== undefined)
   const written = (all: Written): void => {
     for (const listener of listeners) listener.written(all)
@@ -152,6 +154,7 @@ const running = async (
     await warm.load({ transition: move, line })
     await volumes.keeper?.start()
     await runner.start()
+    await models.deployer.start()
     warm.begin(runner.poke)
     await settleRuns(store, move)
     await scheduler.begin(move)
@@ -166,7 +169,13 @@ const running = async (
 const plan = 'self-hosted'
 
 /** What the verbs ask besides records. */
-const outsideOf = (config: Config, parts: Parts): Pick<CrudDeps, 'dns' | 'quotas' | 'sharable' | 'providers'> => ({
+const outsideOf = (
+  config: Config,
+  parts: Parts,
+  { recorder }: Pick<Models, 'recorder'>,
+): Pick<CrudDeps, 'plan' | 'dns' | 'quotas' | 'sharable' | 'providers' | 'modelCalls'> => ({
+  plan,
+  modelCalls: recorder,
   dns: createDns(config.dnsResolvers),
   quotas: config.quotas,
   sharable: sharableImages(parts.images, parts.images.pulling.remove),
@@ -183,12 +192,13 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const { clock, log, store } = parts
   const later = { publicUrl: () => addresses.publicUrl(), transition: () => move }
   const keyUses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
+  const models = await modelsOf(config, parts, metrics, later.transition, closer)
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, { ...parts, ...later }, wayOut)
   const rules = rulesByName(kinds)
   const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
   await outbound?.load()
-  const deps = { kinds: rules, outbound, metrics }
+  const deps = { kinds: rules, outbound, metrics, models }
   const ran = await running(config, parts, deps, closer)
   const { move, waiting, runner, entry, warm, start, draining, tell, templates } = ran
   const addresses = createAddresses(config, rules)
@@ -200,8 +210,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     keyUses,
     poke: runner.poke,
     ...addresses,
-    plan,
-    ...outsideOf(config, parts),
+    ...outsideOf(config, parts, models),
   })
   const upkeep = imageUpkeep({ ...parts, rules }, closer)
   const drives = await openDrives(config, { ...parts, driveKind: plainDriveKind.kind })
@@ -210,8 +219,8 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   answerTheOperator(config, parts, runner)
   const server = serverOnce(async () => {
     const { createServer } = await import('./server.ts')
-    const core = { addresses, draining, drives, keyUses, kinds, meterLagMs, metrics, move, outbound, rules, waiting }
-    return createServer(config, parts, { ...core, runner, tell, upkeep, verbs, warm, wayOut }, closer)
+    const core = { addresses, draining, drives, keyUses, kinds, meterLagMs, metrics, models, move, outbound, rules }
+    return createServer(config, parts, { ...core, waiting, runner, tell, upkeep, verbs, warm, wayOut }, closer)
   })
   return {
     ...parts,

@@ -6,6 +6,7 @@ import type { KeyUses } from '../core/access/key-uses.ts'
 import type { ImageUpkeep } from '../core/images/upkeep/upkeep.ts'
 import type { Kinds } from '../core/kinds/index.ts'
 import type { Runner } from '../core/machines/runner.ts'
+import type { Models } from '../core/models/open.ts'
 import type { Warm } from '../core/machines/warm/warm.ts'
 import { workspaceRemover } from '../core/records/remove-workspace.ts'
 import type { MachineDrives } from '../core/storage/drives/machine-drives.ts'
@@ -53,6 +54,7 @@ export interface ServedHost {
   /** How far the bill is behind, ms. */
   readonly meterLagMs: () => number
   readonly metrics: Metrics
+  readonly models: Models
   readonly move: Transition
   readonly outbound: Outbound | undefined
   readonly rules: KindsByName
@@ -95,7 +97,8 @@ export const createServer = async (
     routes: furtherRoutes(config, { ...parts, ...callers }, watched),
     logRequests: true,
   })
-  const around = { rules, runner, callers, outbound, people, drives, metrics, transition: move, changes: host.waiting }
+  const { models, waiting: changes } = host
+  const around = { rules, runner, callers, outbound, people, drives, metrics, models, transition: move, changes }
   const planes = { gateway: gatewayOf(config, parts, around), calls: callsOf(config, parts, around, closer) }
   const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })
   return {

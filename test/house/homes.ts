@@ -26,7 +26,14 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   nodemailer: ['control/server/access/identity/mail'],
   'openid-client': ['control/server/access/identity/elsewhere'],
   'tar-stream': ['control/core/catalogues', 'control/core/storage/volumes', 'daemon/filesystem'],
-  undici: ['control/core/channel', 'control/server/proxy/gateway', 'control/core/images/pull', 'shared/http/client'],
+  'gpt-tokenizer': ['control/core/models'],
+  undici: [
+    'control/core/channel',
+    'control/server/proxy/gateway',
+    'control/core/images/pull',
+    'control/core/models',
+    'shared/http/client',
+  ],
   ws: ['daemon/terminal'],
   zod: ['shared/schema.ts'],
 }

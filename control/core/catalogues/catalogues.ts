@@ -29,6 +29,8 @@ const shipped: Shipped = {
   changelog: [],
   regions: [],
   'public-ips': [],
+  'model-prices': [],
+  'model-budgets': [],
 }
 
 /** Bytes of one file. */

@@ -140,6 +140,29 @@ const place = s.strictObject({
   continent: s.optional(text(63)),
 })
 
+const usd = s.number().check(s.gte(0))
+
+/** What a provider takes for a million tokens of a model, from a day on. */
+const modelPrice = s.strictObject({
+  /** A provider type: `openai`. */
+  provider: text(63),
+  /** As the provider calls it; one that ends with a star stands for all that begin so. */
+  model: text(256),
+  from: text(32).check(s.regex(/^\d{4}-\d\d-\d\d$/, 'must be a date such as 2026-04-28')),
+  input: usd,
+  output: usd,
+  /** Of the input, what came from a cache; as the rest unless given. */
+  cachedInput: s.optional(usd),
+})
+
+/** Dollars that a key may spend on models. */
+const modelBudget = s.strictObject({
+  /** Id of a key; `*` for each of all others. */
+  key: text(128),
+  usdPerDay: s.optional(usd),
+  usdPerMonth: s.optional(usd),
+})
+
 const publicIp = s.strictObject({
   /** A region. */
   name: text(63),
@@ -158,6 +181,8 @@ export const entryShapes = {
   changelog: change,
   regions: place,
   'public-ips': publicIp,
+  'model-prices': modelPrice,
+  'model-budgets': modelBudget,
 } as const
 
 export type CatalogueName = keyof typeof entryShapes

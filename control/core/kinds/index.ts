@@ -48,7 +48,7 @@ export const plainKinds: readonly Kind[] = [
   policyKind,
   connectionKind,
   registryKind,
-  modelKind,
+  modelKind(() => 'local'),
   agentKind(),
   functionKind(),
   jobKind,
@@ -79,6 +79,7 @@ export const createKinds = (deps: KindDeps) =>
     ...(Object.fromEntries(
       [
         ...plainKinds,
+        modelKind(() => deps.regions[0] ?? 'local'),
         agentKind(deps),
         functionKind(deps),
         applicationKind(wireNames(deps.names.list), deps),

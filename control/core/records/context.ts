@@ -52,6 +52,11 @@ export interface CrudDeps {
   readonly sharable: Sharable
   /** What connections lead to. */
   readonly providers: Providers
+  /** Calls of models on their way to the store; there are none where it is left out. */
+  readonly modelCalls?: {
+    flush(): Promise<void>
+    readonly gap: { readonly waiting: number; readonly lost: number }
+  }
 }
 
 /** Who acts, and where. */

@@ -71,6 +71,8 @@ export interface DataPlane {
   /** The OAuth scope of using them: `sandboxes:control`. */
   readonly scope: string
   region(record: Resource): string
+  /** Its requests end in a handler of the host, not in a machine: it has neither ports nor a terminal. */
+  readonly handled?: true
 }
 
 /** What a spec is accepted for. */

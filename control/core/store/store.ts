@@ -16,6 +16,7 @@
  *     rollups       hour, workspace, type, name, id, dimension, usage         computed from intervals
  *     audit         seq PK, time, who, what, to what, detail JSON, hash over the hash before and the row: only added to
  *     schedule_runs seq PK, id, owner (uid of a resource), schedule, status, times, error: the newest of each schedule
+ *     model_calls   id PK, time, workspace, model, key, provider, tokens, estimated, failure, ttft_ms|null, cost_nanos|null    a row a call
  *     oauth_records type, id PK (a hash), payload (sealed), grant_id, uid, user_code, consumed_at, expires_at
  *     signing_keys  kid PK, sealed, created_at
  *     people        sub PK, account, email UNIQUE, name, password (scrypt)|null, account_admin, email_proven, sessions_from
@@ -38,6 +39,7 @@ import type { Audit } from './audit.ts'
 import type { Identity } from './identity.ts'
 import type { Instances } from './instances.ts'
 import type { Meter } from './meter.ts'
+import type { ModelUsage } from './model-usage.ts'
 import type { Resources } from './resources.ts'
 import type { Schedules } from './schedules.ts'
 import type { Tenants } from './tenants.ts'
@@ -48,6 +50,7 @@ export type * from './audit.ts'
 export type * from './identity.ts'
 export type * from './instances.ts'
 export type * from './meter.ts'
+export type * from './model-usage.ts'
 export type * from './resources.ts'
 export type * from './schedules.ts'
 export type * from './tenants.ts'
@@ -60,6 +63,7 @@ export interface Store {
   readonly instances: Instances
   readonly tenants: Tenants
   readonly meter: Meter
+  readonly modelUsage: ModelUsage
   readonly audit: Audit
   readonly identity: Identity
   readonly schedules: Schedules

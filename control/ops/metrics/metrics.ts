@@ -26,6 +26,8 @@ export interface Metrics {
   /** All of it; the content type goes with it. */
   text(sources: Sources): Promise<string>
   readonly contentType: string
+  /** For what counts by itself. */
+  readonly registry: Registry
 }
 
 /** Seconds: a claim takes some ms, a create some hundred, one that waits its turn up to a minute. */
@@ -135,5 +137,6 @@ export const createMetrics = (): Metrics => {
       return registry.metrics()
     },
     contentType: registry.contentType,
+    registry,
   }
 }

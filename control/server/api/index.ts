@@ -82,7 +82,9 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...verbs.flatMap(kindRoutes),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...kinds.filter(({ workload }) => workload?.storageMb).flatMap(kind => usageRoutes(kind, { store, drivers })),
-    ...kinds.filter(({ dataPlane }) => dataPlane).flatMap(kind => linkRoutes(kind, { store, logins })),
+    ...kinds
+      .filter(({ dataPlane }) => dataPlane && !dataPlane.handled)
+      .flatMap(kind => linkRoutes(kind, { store, logins })),
     ...accountRoutes({ store, quotas: abilities.quotas }),
     ...catalogueRoutes({ catalogues, publicUrl: deps.publicUrl }),
     ...placeRoutes({ catalogues, abilities, clock }),

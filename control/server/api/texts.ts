@@ -4,6 +4,7 @@
  */
 import type { Texts } from '../../../shared/http/texts.ts'
 import { directoryTexts } from './directory-texts.ts'
+import { modelTexts } from './model-texts.ts'
 import { moreFamilies, moreTexts } from './more-texts.ts'
 import { specTexts } from './spec-texts.ts'
 
@@ -240,4 +241,4 @@ const recordTexts: Texts = {
   'parameter.workspaceName': ['Name of the workspace', 'default'],
 }
 
-export const managementTexts: Texts = { ...directoryTexts, ...moreTexts, ...recordTexts, ...specTexts }
+export const managementTexts: Texts = { ...directoryTexts, ...moreTexts, ...recordTexts, ...specTexts, ...modelTexts }

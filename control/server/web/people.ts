@@ -45,7 +45,7 @@ export const createPeople = (deps: PeopleDeps): People => {
     return { plural, dataPlane: dataPlane as DataPlane }
   }
   const logins = createLogins({ ...deps, planeOf })
-  const { plural = '' } = [...rules.values()].find(({ dataPlane }) => dataPlane) ?? {}
+  const { plural = '' } = [...rules.values()].find(({ dataPlane }) => dataPlane && !dataPlane.handled) ?? {}
   return {
     logins,
     records,

@@ -38,6 +38,13 @@ const isPublic = (address: string): boolean => {
   return !closed.check(address, family) && !isOwn(address)
 }
 
+/** What an address is to whoever connects where somebody else says: the internet, this network, or where clouds keep credentials. */
+export const standingOf = (address: string): 'public' | 'closed' | 'never' => {
+  const plainAddress = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  if (never.check(plainAddress, isIP(plainAddress) === 6 ? 'ipv6' : 'ipv4')) return 'never'
+  return isPublic(plainAddress) ? 'public' : 'closed'
+}
+
 export interface Target {
   readonly hostname: string
   readonly port: number
@@ -75,13 +82,12 @@ export const registryUrl = (host: string, rules: readonly RegistryRule[]): URL |
 
 /** Throws `forbidden` for an address where no pull may go. */
 export const checkAddress = (address: string, { hostname, isNamed }: Target): void => {
-  const plainAddress = address.replace(/^::ffff:(?=\d+\.)/i, '')
-  const family = isIP(plainAddress) === 6 ? 'ipv6' : 'ipv4'
-  if (never.check(plainAddress, family))
+  const standing = standingOf(address)
+  if (standing === 'never')
     throw fail('forbidden', {
       reason: `${hostname} is at ${address}, where clouds keep credentials: never pulled from`,
     })
-  if (!isNamed && !isPublic(plainAddress))
+  if (!isNamed && standing === 'closed')
     throw fail('forbidden', {
       reason: `${hostname} is at ${address}, which is not public; the operator can name it in HUTCH_REGISTRIES`,
     })

@@ -14,6 +14,7 @@ import { memberships } from './memberships.ts'
 import { peopleChanges } from './people-changes.ts'
 import { lister } from './listing.ts'
 import { sqliteMeter } from './meter.ts'
+import { sqliteModelUsage } from './model-usage.ts'
 import { migrate, needNewest } from './migrate.ts'
 import { migrations } from './migrations/index.ts'
 import { preparer } from './prepared.ts'
@@ -109,6 +110,8 @@ const compose = (db: Database): WritableStore => {
     }),
     upkeep: sqliteUpkeep({ db, prepare, transact, ofRecords }),
     meter: sqliteMeter({ db, prepare, transact, recorder: record }),
+    // Nothing that a request is let in by depends on it: what is remembered of that stays.
+    modelUsage: sqliteModelUsage(prepare, transactions(db)),
     moment: remember.moment,
     async close() {
       db.close()

@@ -212,6 +212,31 @@ export interface CountRow {
   count: number
 }
 
+/** A call of a model. */
+export interface ModelCallRow {
+  id: string
+  time: number
+  account: string
+  workspace: string
+  model_uid: string
+  model_name: string
+  served: string
+  key: string
+  key_name: string
+  provider: string
+  provider_model: string
+  status: number
+  input_tokens: number
+  output_tokens: number
+  cached_tokens: number
+  reasoning_tokens: number
+  estimated: number
+  failure: string
+  ttft_ms: number | null
+  duration_ms: number
+  cost_nanos: number | null
+}
+
 export interface Tables extends IdentityTables {
   accounts: AccountRow
   workspaces: WorkspaceRow
@@ -229,5 +254,6 @@ export interface Tables extends IdentityTables {
   totals: TotalRow
   audit: AuditRow
   schedule_runs: ScheduleRunRow & { seq: Generated<number> }
+  model_calls: ModelCallRow
   meta: { key: string; value: string }
 }

@@ -47,6 +47,10 @@ const htmlBody = (error: AppError, { request, login }: ErrorOptions): string => 
   return errorPage({ status, code, message: error.message, action, root, ...(status === 401 ? { login } : {}) })
 }
 
+/** Seconds: as the failure says, or soon. */
+const retryAfter = ({ details }: AppError): string =>
+  details && 'retryAfterS' in details ? String(Math.ceil(details.retryAfterS)) : '1'
+
 /** Status, headers and body of a failure: a page for who prefers one. */
 export const errorReply = (error: AppError, options: ErrorOptions): ErrorReply => {
   const { code, status } = faceOf(error.code)
@@ -68,7 +72,7 @@ export const errorReply = (error: AppError, options: ErrorOptions): ErrorReply =
           [`x-${word.toLowerCase()}-error-code`, code],
         ]),
       ),
-      ...(error.retry ? { 'retry-after': '1' } : {}),
+      ...(error.retry ? { 'retry-after': retryAfter(error) } : {}),
     },
   }
 }

@@ -26,6 +26,7 @@ import { directly } from './direct/direct.ts'
 import type { Documenting } from './documentation.ts'
 import { errorReply, sendError, shown, type ErrorReply } from './errors.ts'
 import type { Forwarder } from './forward.ts'
+import type { Handlers } from './handled.ts'
 import { identityHeaders, identityWriter } from './identity.ts'
 import { loginPath, type Logins } from './logins.ts'
 import { run, runUpgrade } from './passage.ts'
@@ -49,6 +50,8 @@ export interface GatewayDeps extends Documenting {
   readonly standing: Standing
   /** Answers in the daemon's place; nobody does when left out. */
   readonly answers?: Answers | undefined
+  /** By kind: what answers in place of machines. */
+  readonly handlers?: Handlers | undefined
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
@@ -125,8 +128,11 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
   const { log } = deps
   const { names, credentialHeaders, forms } = options
   const scopes = new Map(forms.map(({ kind, scope }) => [kind, scope]))
+  const handlers: Handlers = deps.handlers ?? new Map()
   const context: DirectContext = {
     ...deps,
+    handlers,
+    credentialHeaders,
     credentialOf: credentialReader({
       names: credentialHeaders,
       never: identityHeaders(names),
@@ -137,11 +143,12 @@ export const gateway = (options: GatewayOptions, deps: GatewayDeps): Gateway => 
     ourHeaders: names.header(''),
     scopeOf: kind => scopes.get(kind) as string,
   }
+  const take = directly(context, {
+    answered: deps.answered,
+    failure: (error, { request }, address) => failure(options, deps, error, { request, address }),
+  })
   return {
-    take: directly(context, {
-      answered: deps.answered,
-      failure: (error, { request }, address) => failure(options, deps, error, { request, address }),
-    }),
+    take: (address, turn) => !handlers.has(address.kind) && take(address, turn),
     admit: (address, key) => admit(context, address, { key }),
     addressOf({ url: target = '/', headers }) {
       return byHost(headers.host ?? '', target, options) ?? byPath(target, options.forms)

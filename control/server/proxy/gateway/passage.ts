@@ -13,6 +13,7 @@ import type { WorkloadAddress } from './address.ts'
 import { enter, type EnterContext } from './admit.ts'
 import type { Answers } from './answers.ts'
 import type { WorkloadCredential } from './credential.ts'
+import { runHandled, type Handlers } from './handled.ts'
 import { answerDocumentation, asksForDocumentation, leadToDocumentation, type Documenting } from './documentation.ts'
 import type { Forwarder } from './forward.ts'
 import type { AnswerRules } from './headers.ts'
@@ -36,6 +37,10 @@ export interface Context extends EnterContext, Documenting {
   readonly logins: Logins
   readonly ids: Pick<Ids, 'secret' | 'uuid'>
   readonly records: Records
+  /** By kind: what answers in place of machines. */
+  readonly handlers: Handlers
+  /** Lower-case names of headers that may carry our credential. */
+  readonly credentialHeaders: readonly string[]
 }
 
 /** What becomes of the answers of a workload. */
@@ -107,7 +112,9 @@ export const run = async (
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  const { forwarder, answers } = context
+  const { forwarder, answers, handlers } = context
+  const handler = handlers.get(address.kind)
+  if (handler) return runHandled(context, handler, address, { request, response })
   const gone = new AbortController()
   // Most are answered: then nobody listens, and to tell nobody costs too.
   response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
@@ -136,6 +143,8 @@ export const runUpgrade = async (
   socket: Duplex,
   head: Buffer,
 ): Promise<void> => {
+  if (context.handlers.has(address.kind))
+    throw fail('invalid_argument', { field: 'Upgrade', reason: 'is not spoken here' })
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
   const { resolved, credential, key } = await enter(context, address, request, exchangeOf(socket))

@@ -110,19 +110,19 @@ t.test('secrets are sealed, masked, and kept when the mask comes back', async t 
   t.notOk(disk.includes('hush'))
 })
 
-t.test('a model that nothing runs says so', async t => {
+t.test('a model is looked at when it changes, and says so', async t => {
   const made = await control(t)
   const { call } = made
   await ready(made)
   t.match((await call('POST', '/models', model('m'))).body, {
-    status: 'FAILED',
+    status: 'DEPLOYING',
     spec: { enabled: true },
-    events: [{ type: 'deployment', status: 'FAILED', message: 'no runner on this host' }],
+    events: [{ type: 'deployment', status: 'DEPLOYING', message: 'looking at its provider' }],
   })
   const off = await call('PUT', '/models/m', model('m', { enabled: false }))
   t.match(off.body, { status: 'DEACTIVATED', events: [{}, { status: 'DEACTIVATED' }] })
   const on = await call('PUT', '/models/m', model('m'))
-  t.match(on.body, { status: 'FAILED', events: [{}, {}, { message: 'no runner on this host' }] })
+  t.match(on.body, { status: 'DEPLOYING', events: [{}, {}, { message: 'enabled' }] })
   t.equal(
     (await call('PUT', '/models/m', { metadata: { labels: { a: 'b' } } })).body.events.length,
     3,

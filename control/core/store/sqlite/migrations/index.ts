@@ -10,6 +10,7 @@ import { identity } from './0008-identity.ts'
 import { people } from './0009-people.ts'
 import { auditOrder } from './0010-audit-order.ts'
 import { schedules } from './0011-schedules.ts'
+import { modelUsage } from './0012-model-usage.ts'
 
 /** In order, forward only. A new one is a file and a line here; a landed one never changes. */
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   people,
   auditOrder,
   schedules,
+  modelUsage,
 ]
