@@ -113,9 +113,7 @@ const compose = (db: Database): WritableStore => {
     // Nothing that a request is let in by depends on it: what is remembered of that stays.
     modelUsage: sqliteModelUsage(prepare, transactions(db)),
     moment: remember.moment,
-    async close() {
-      db.close()
-    },
+    close: async () => void db.close(),
   }
 }
 
