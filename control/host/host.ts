@@ -172,14 +172,14 @@ const plan = 'self-hosted'
 const outsideOf = (
   config: Config,
   parts: Parts,
-  { recorder }: Pick<Models, 'recorder'>,
+  { recorder, reads }: Pick<Models, 'recorder' | 'reads'>,
 ): Pick<CrudDeps, 'plan' | 'dns' | 'quotas' | 'sharable' | 'providers' | 'modelCalls'> => ({
   plan,
   modelCalls: recorder,
   dns: createDns(config.dnsResolvers),
   quotas: config.quotas,
   sharable: sharableImages(parts.images, parts.images.pulling.remove),
-  providers: createProviders(config.providers, parts),
+  providers: createProviders(config.providers, { ...parts, reads }),
 })
 
 /** Loads what listens, and makes it; a second call answers the same. */

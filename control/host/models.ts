@@ -22,11 +22,16 @@ export const modelsOf = async (
   closer: Closing,
 ): Promise<Models> => {
   const names = spellings(config.wireNames)
+  const { catalogues } = parts
   return openModels(
     {
       ...parts,
       metrics: modelMetrics(registry),
       transition,
+      tables: {
+        prices: () => catalogues.read('model-prices'),
+        budgets: () => catalogues.read('model-budgets'),
+      },
       kinds: { connection: connectionKind.kind, policy: policyKind.kind },
       providers: config.providers,
       ca: await secretIn(config.caFile, 'HUTCH_CA_FILE'),

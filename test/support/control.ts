@@ -24,6 +24,9 @@ import { diskRoom } from '../../control/core/transitions/disk-room.ts'
 import { transition, type Transition } from '../../control/core/transitions/transition.ts'
 import { crud } from '../../control/core/records/crud.ts'
 import type { Kind } from '../../control/core/records/kind.ts'
+import { connectionReads } from '../../control/core/models/connection-reads.ts'
+import { createReach } from '../../control/core/models/reach.ts'
+import { createAccessTokens } from '../../control/core/models/tokens.ts'
 import { createProviders } from '../../control/core/catalogues/providers.ts'
 import { createSealer, type Sealer } from '../../control/core/secrets/secrets.ts'
 import { openStore } from '../../control/core/store/sqlite/open.ts'
@@ -148,6 +151,9 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
   const { adminKey: key } = await bootstrap({ dataDir }, { store, clock, ids })
   const names = wireNames(options.wireNames ?? [{ header: 'Svc', short: 'svc', image: 'svc' }])
   const sealer = createSealer('test')
+  const reach = createReach(options.providers ?? [])
+  const tokens = createAccessTokens({ reach, clock })
+  closer.add('providers', reach.close)
   const defaultImage = 'svc/base-image:latest'
   const own = createKinds({
     images,
@@ -231,7 +237,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       leadsTo: async (name: string) => !options.leadElsewhere?.has(name),
     },
     sharable: sharableImages(images, async () => undefined),
-    providers: createProviders(options.providers ?? [], { catalogues }),
+    providers: createProviders(options.providers ?? [], { catalogues, reads: connectionReads({ reach, tokens }) }),
   }
   const api = createApi({
     store,

@@ -1,12 +1,13 @@
 /** Reads from the providers that connections name: bounded, and to the addresses only that the operator allows. */
 import { fail, messageOf } from '../../../shared/errors.ts'
 import type { Catalogues } from './catalogues.ts'
+import type { ConnectionReads, ReadConnection } from '../models/connection-reads.ts'
 
-export interface Connection {
+export type Connection = ReadConnection
+
+/** Settings and opened secrets; `baseUrl` is where it is asked. */
+interface Read {
   readonly name: string
-  /** Whose catalogue entry says how it is asked. */
-  readonly integration: string
-  /** Settings and opened secrets; `baseUrl` is where it is asked. */
   readonly values: Readonly<Record<string, string>>
 }
 
@@ -21,7 +22,7 @@ export interface Providers {
 const boundMs = 10_000
 const mostBytes = 4 * 1024 * 1024
 
-const addressOf = ({ name, values }: Connection, fallback: string | undefined, allowed: readonly string[]): URL => {
+const addressOf = ({ name, values }: Read, fallback: string | undefined, allowed: readonly string[]): URL => {
   const given = values['baseUrl'] || fallback
   const refuse = (reason: string) =>
     fail('invalid_argument', { field: 'spec.config.baseUrl', reason: `of connection "${name}" ${reason}` })
@@ -35,7 +36,7 @@ const addressOf = ({ name, values }: Connection, fallback: string | undefined, a
 }
 
 /** `{{name}}` becomes that value of the connection; a header that asks for one it has not is left out. */
-const headersFor = ({ name, values }: Connection, templates: Readonly<Record<string, string>>): Headers => {
+const headersFor = ({ name, values }: Read, templates: Readonly<Record<string, string>>): Headers => {
   const headers = new Headers({ accept: 'application/json' })
   for (const [header, template] of Object.entries(templates)) {
     const names = [...template.matchAll(/\{\{(\w+)\}\}/g)].map(match => match[1] as string)
@@ -88,9 +89,15 @@ const reasonOf = (error: unknown): string => {
 }
 
 /** `allowed` are origins: `https://api.openai.com`, `http://127.0.0.1:11434`. */
-export const createProviders = (allowed: readonly string[], { catalogues }: { catalogues: Catalogues }): Providers => ({
-  async read(connection, path) {
-    const { name, integration } = connection
+export const createProviders = (
+  allowed: readonly string[],
+  { catalogues, reads }: { catalogues: Catalogues; reads: ConnectionReads },
+): Providers => ({
+  async read(given, path) {
+    const { name, integration, config, secret } = given
+    if (reads.knows(integration))
+      return path === '/endpointConfigurations' ? reads.endpoints(integration) : reads.read(given, encoded(path))
+    const connection = { name, values: { ...config, ...secret } }
     const entry = (await catalogues.read('integrations')).find(one => one.name === integration)
     const base = addressOf(connection, entry?.additionalInfos?.['baseUrl'], allowed)
     const url = new URL(base.origin)

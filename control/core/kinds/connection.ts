@@ -1,13 +1,12 @@
 /** An integration connection: the settings and secrets of one account at a provider. */
 import { fail } from '../../../shared/errors.ts'
 import { s, text, texts } from '../../../shared/schema.ts'
+import { openConnection } from '../models/values.ts'
 import type { Action } from '../records/action.ts'
 import { defineKind } from '../records/define-kind.ts'
 import type { Found } from '../records/kind.ts'
 
 const admin = { role: 'admin' } as const
-
-type Texts = Readonly<Record<string, string>>
 
 /** `path` is below the provider's address; what it answers is passed on as it is. */
 const reading = (name: string, path: string, told: { summary: string; scope: string }): Action => ({
@@ -20,14 +19,11 @@ const reading = (name: string, path: string, told: { summary: string; scope: str
   returns: s.unknown(),
   errors: ['invalid_argument', 'provider_failed', 'unavailable'],
   async run({ providers, sealer }, { found, params }) {
-    const { name: connection, spec } = (found as Found).record
-    const secrets = Object.entries((spec['secret'] ?? {}) as Texts).map(([key, sealed]) => [key, sealer.open(sealed)])
-    const values = { ...(spec['config'] as Texts | undefined), ...Object.fromEntries(secrets) }
+    const { name, spec } = (found as Found).record
+    const { config, secret, sandbox } = openConnection({ spec }, sealer)
     const asked = path.replace(/:(\w+)/, (_, param: string) => params[param] ?? '')
-    return (
-      (await providers.read({ name: connection, integration: String(spec['integration']), values }, `/${asked}`)) ??
-      null
-    )
+    const integration = String(spec['integration'])
+    return (await providers.read({ name, integration, config, secret, sandbox }, `/${asked}`)) ?? null
   },
 })
 

@@ -3,17 +3,17 @@ import type { Closing } from '../../../shared/closing.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import type { Ids } from '../../../shared/ids.ts'
 import type { Log } from '../../../shared/log.ts'
-import type { Catalogues } from '../catalogues/catalogues.ts'
 import type { Transition } from '../transitions/transition.ts'
 import type { Sealer } from '../secrets/secrets.ts'
 import type { Store } from '../store/store.ts'
+import { connectionReads, type ConnectionReads } from './connection-reads.ts'
 import { openDeployer, type Deployer } from './deploy.ts'
 import { modelHandler, type ModelRequest } from './handler.ts'
-import { createBudgets } from './limits/budgets.ts'
+import { createBudgets, type BudgetLine } from './limits/budgets.ts'
 import { createLimits } from './limits/limits.ts'
 import { createTokenLimits } from './limits/token-limits.ts'
 import { createMeters, type ModelMetrics } from './meters.ts'
-import { createPrices } from './prices.ts'
+import { createPrices, type Price } from './prices.ts'
 import { createReach } from './reach.ts'
 import { openRecorder, type Recorder } from './recorder.ts'
 import { createBodies } from './request-body.ts'
@@ -26,7 +26,8 @@ export interface ModelsDeps {
   readonly clock: Clock
   readonly ids: Pick<Ids, 'uuid'>
   readonly log: Log
-  readonly catalogues: Catalogues
+  /** Tables that the operator edits. */
+  readonly tables: { prices(): Promise<readonly Price[]>; budgets(): Promise<readonly BudgetLine[]> }
   readonly metrics: ModelMetrics
   /** Origins that connections may lead to wherever they are. */
   readonly providers: readonly string[]
@@ -45,22 +46,24 @@ export interface Models {
   readonly handle: (request: ModelRequest) => Promise<void>
   readonly routes: Routes
   readonly recorder: Recorder
+  readonly reads: ConnectionReads
   readonly deployer: Deployer
 }
 
 export const openModels = (deps: ModelsDeps, closer: Closing): Models => {
-  const { store, clock, catalogues, log } = deps
+  const { store, clock, tables, log } = deps
   const reach = createReach(deps.providers, { ca: deps.ca })
   closer.add('providers', reach.close)
   const recorder = openRecorder(deps, closer)
   const flush = () => recorder.flush()
-  const prices = createPrices({ catalogues, log })
+  const prices = createPrices({ table: tables.prices, log })
   deps.metrics.watch(() => recorder.gap)
-  const routes = createRoutes({ ...deps, reach, tokens: createAccessTokens({ reach, clock }) })
+  const tokens = createAccessTokens({ reach, clock })
+  const routes = createRoutes({ ...deps, reach, tokens })
   const limits = createLimits({
     recorder,
     tokens: createTokenLimits({ store, clock, flush }),
-    budgets: createBudgets({ store, clock, catalogues, prices, flush }),
+    budgets: createBudgets({ store, clock, table: tables.budgets, prices, flush }),
   })
   const handle = modelHandler({
     ...deps,
@@ -69,5 +72,11 @@ export const openModels = (deps: ModelsDeps, closer: Closing): Models => {
     meters: createMeters({ ...deps, recorder, prices }),
     bodies: createBodies(),
   })
-  return { handle, routes, recorder, deployer: openDeployer({ ...deps, routes, reach }, closer) }
+  return {
+    handle,
+    routes,
+    recorder,
+    reads: connectionReads({ reach, tokens }),
+    deployer: openDeployer({ ...deps, routes, reach }, closer),
+  }
 }

@@ -1,7 +1,6 @@
 /** What a provider takes for its tokens: a dated table in a file that the operator edits (`catalogues/model-prices.json`). */
 import { messageOf } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
-import type { Catalogues, Entry } from '../catalogues/catalogues.ts'
 import type { Usage } from './usage.ts'
 
 export interface Priced {
@@ -16,7 +15,17 @@ export interface Prices {
   costOf(of: Priced, usage: Pick<Usage, 'input' | 'output' | 'cached'>): Promise<number | null>
 }
 
-type Price = Entry<'model-prices'>
+/** A line of the table: what is paid for a million tokens from a day on. */
+export interface Price {
+  readonly provider: string
+  /** A name, or a beginning that ends with a star. */
+  readonly model: string
+  /** A day: `2026-04-28`. */
+  readonly from: string
+  readonly input: number
+  readonly output: number
+  readonly cachedInput?: number | undefined
+}
 
 /** A name, or a beginning that ends with a star. */
 const fits = (pattern: string, name: string): boolean =>
@@ -38,10 +47,16 @@ const costNanos = (price: Price, { input, output, cached }: Pick<Usage, 'input' 
       output * nanosPerToken(price.output),
   )
 
-export const createPrices = ({ catalogues, log }: { readonly catalogues: Catalogues; readonly log: Log }): Prices => ({
+export const createPrices = ({
+  table,
+  log,
+}: {
+  readonly table: () => Promise<readonly Price[]>
+  readonly log: Log
+}): Prices => ({
   async costOf(of, usage) {
     try {
-      const price = priceAt(await catalogues.read('model-prices'), of)
+      const price = priceAt(await table(), of)
       return price ? costNanos(price, usage) : null
     } catch (error) {
       // The catalogue says in the log what is wrong with the file; the call was made all the same.

@@ -1,5 +1,5 @@
 /** What a failed connection to a provider means, in words. */
-import { messageOf } from '../../../shared/errors.ts'
+import { isError, messageOf } from '../../../shared/errors.ts'
 
 const known: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nobody listens there',
@@ -14,5 +14,8 @@ const known: Readonly<Record<string, string>> = {
 export const reasonOf = (error: unknown): string => {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (error instanceof Error && error.name === 'TimeoutError') return 'it took too long to answer'
-  return known[code] ?? messageOf(error)
+  // Our own refusal of an address, which comes as the failure of a connection.
+  if (error instanceof Error && isError(error.cause)) return messageOf(error.cause)
+  const words = known[code]
+  return words ? `it cannot be reached: ${words}` : messageOf(error)
 }

@@ -19,11 +19,13 @@ const sumAt = (usage: Json, paths: readonly string[]): number | undefined => {
 
 const read = (usage: Json, counts: CountsAt, into: Told): void => {
   const put = (name: keyof Told, count: number | undefined) => {
-    // Later events count further; one that does not know says nothing, or zero.
+    // Not every event repeats what an earlier one has told.
     if (count !== undefined && count >= (into[name] ?? 0)) into[name] = count
   }
   put('input', sumAt(usage, counts.sent))
-  put('output', sumAt(usage, counts.received))
+  // The last event alone knows how long the answer is.
+  const received = sumAt(usage, counts.received)
+  if (received !== undefined) into.output = received
   if (counts.cached) put('cached', countAt(usage, counts.cached))
   if (counts.reasoning) put('reasoning', countAt(usage, counts.reasoning))
 }

@@ -38,7 +38,7 @@ export const workloads: readonly Step[] = [
     at: { connectionName: 'nobody' },
     body: named('nobody'),
   }),
-  refused('GET /integrations/connections/{connectionName}/endpointConfigurations', 424),
+  step('GET /integrations/connections/{connectionName}/endpointConfigurations', { '/chat/completions': Object }),
   refused('GET /integrations/connections/{connectionName}/models', 424),
   refused('GET /integrations/connections/{connectionName}/models/{modelId}', 424),
   ...common('agents', 'agentName', 'a', { runtime: { image: 'i:1' }, policies: ['pol'] }),

@@ -31,6 +31,8 @@ export interface Dialect {
   readonly askUsage?: { readonly absent: string; readonly member: string }
   /** The request names its model in this way, and not in its path. */
   readonly namesModel?: true
+  /** It is served, and not offered. */
+  readonly unlisted?: true
   /** Answers are no text that could be counted: vectors. */
   readonly silent?: true
 }

@@ -44,7 +44,7 @@ export const chat: Dialect = {
   askUsage: { absent: 'stream_options', member: '"stream_options":{"include_usage":true}' },
 }
 
-export const completions: Dialect = { ...chat, name: 'openai-completions' }
+export const completions: Dialect = { ...chat, name: 'openai-completions', unlisted: true }
 
 const responseText = (response: Json): string =>
   listOf(member(response, 'output'))

@@ -1,7 +1,6 @@
 /** Dollars that a key may spend in a day and in a month (UTC), from a file that the operator edits (`catalogues/model-budgets.json`). */
 import type { Clock } from '../../../../shared/clock.ts'
 import { fail } from '../../../../shared/errors.ts'
-import type { Catalogues } from '../../catalogues/catalogues.ts'
 import type { ApiKey, Store } from '../../store/store.ts'
 import type { Prices } from '../prices.ts'
 import type { Route } from '../routes.ts'
@@ -23,10 +22,17 @@ const periodOf = (period: Period, now: number): { from: number; to: number } => 
     : { from: Date.UTC(year, month), to: Date.UTC(year, month + 1) }
 }
 
+/** What a key may spend; `*` stands for each of those that have no line of their own. */
+export interface BudgetLine {
+  readonly key: string
+  readonly usdPerDay?: number | undefined
+  readonly usdPerMonth?: number | undefined
+}
+
 interface Deps {
   readonly store: Pick<Store, 'modelUsage'>
   readonly clock: Pick<Clock, 'now'>
-  readonly catalogues: Catalogues
+  readonly table: () => Promise<readonly BudgetLine[]>
   readonly prices: Prices
   /** Writes down what is known, so that the store has it. */
   readonly flush: () => Promise<void>
@@ -107,7 +113,7 @@ export interface Budgets {
 }
 
 export const createBudgets = (deps: Deps): Budgets => {
-  const { catalogues, prices, clock } = deps
+  const { table, prices, clock } = deps
   const ledgers = new Map<string, Ledger>()
   const expectedOf = async ({ provider, runtime }: Route, { input, mostOutput }: Wanted): Promise<number> => {
     const output = Math.min(mostOutput ?? guessedOutput, guessedOutput)
@@ -116,7 +122,7 @@ export const createBudgets = (deps: Deps): Budgets => {
   }
   return {
     async of(key) {
-      const entries = await catalogues.read('model-budgets')
+      const entries = await table()
       // By id: whoever makes a key chooses its name.
       const found = entries.find(one => one.key === key.id) ?? entries.find(one => one.key === '*')
       if (!found) return undefined

@@ -189,7 +189,10 @@ t.test('a connection is read at its provider, with its secret, where the operato
       { status: 424, body: { error: 'provider_failed', message } },
       id,
     )
-  t.match(await call('GET', `${path}/local/endpointConfigurations`), { status: 424 })
+  t.match(await call('GET', `${path}/local/endpointConfigurations`), {
+    status: 200,
+    body: { '/chat/completions': { token: { sent: 'usage.prompt_tokens' } } },
+  })
   for (const id of ['..', '%2e%2e', 'a%2F..%2F..', '.'])
     t.equal((await call('GET', `${path}/local/models/${id}`)).status, 400, `${id} leads nowhere else`)
 
