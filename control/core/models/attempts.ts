@@ -1,10 +1,9 @@
 /** Asks a model's provider, again where the model says so, and then the models it falls back to. Nothing has gone to the client by then. */
-import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../../shared/errors.ts'
 import type { Log } from '../../../shared/log.ts'
 import { requestHeaders } from './headers.ts'
-import { prepare, type Body, type Prepared } from './prepare.ts'
+import { prepare, type Prepare, type Prepared } from './prepare.ts'
 import { reasonOf } from './reasons.ts'
 import type { Route, Routes } from './routes.ts'
 import { ask, drop, type Answer } from './upstream.ts'
@@ -23,11 +22,8 @@ export interface AttemptDeps {
   readonly ours: readonly string[]
 }
 
-export interface Asking {
+export interface Asking extends Prepare {
   readonly route: Route
-  readonly target: string
-  readonly request: IncomingMessage
-  readonly body: Body
   readonly signal: AbortSignal
 }
 
@@ -92,7 +88,7 @@ export const attempt = async (deps: AttemptDeps, asking: Asking): Promise<Served
   let last: { route: Route; prepared: Prepared; outcome: Outcome } | undefined
   for await (const route of candidates(deps, asking)) {
     if (last && !canRepeat) break
-    const prepared = prepare(route, asking.target, asking.request, body)
+    const prepared = prepare(route, asking)
     const tries = canRepeat ? first.retries + 1 : 1
     for (let tried = 1; tried <= tries; tried++) {
       if (last && 'answer' in last.outcome) await drop(last.outcome.answer)

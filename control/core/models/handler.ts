@@ -13,7 +13,7 @@ import { roughTokens } from './estimate.ts'
 import { answerHeaders } from './headers.ts'
 import type { Held, Limits } from './limits/limits.ts'
 import type { Meters } from './meters.ts'
-import { bodyOf, jsonOf, mostOutputOf, prepare, type Body } from './prepare.ts'
+import { bodyOf, jsonOf, mostOutputOf, prepare, type Prepare } from './prepare.ts'
 import type { Bodies } from './request-body.ts'
 import type { Route } from './routes.ts'
 import { counting as countingFor, noUsage, type Usage } from './usage.ts'
@@ -42,14 +42,11 @@ export interface HandlerDeps extends AttemptDeps {
 }
 
 /** A call under way. */
-export interface Call extends ModelRequest {
-  readonly id: string
-  /** Monotonic, and as a date; ms. */
+export interface Call extends ModelRequest, Prepare {
+  /** Monotonic, ms. */
   readonly startedAt: number
-  readonly time: number
   readonly route: Route
   readonly held: Held
-  readonly body: Body
   readonly signal: AbortSignal
 }
 
@@ -67,8 +64,9 @@ const watch = (clock: Clock, response: ServerResponse, gone: AbortController): (
   }
 }
 
-const hold = (deps: HandlerDeps, { key, target, request }: ModelRequest, route: Route, body: Body): Promise<Held> => {
-  const { dialect } = prepare(route, target, request, body)
+const hold = (deps: HandlerDeps, key: ApiKey, route: Route, call: Prepare): Promise<Held> => {
+  const { body, request } = call
+  const { dialect } = prepare(route, call)
   const bytes = body.raw instanceof Buffer ? body.raw.length : Number(request.headers['content-length'] ?? 0)
   return deps.limits.hold(route, key, { input: roughTokens(bytes), mostOutput: mostOutputOf(body, dialect) })
 }
@@ -122,7 +120,7 @@ const deliver = async (deps: HandlerDeps, call: Call, served: Served): Promise<v
 /** What a call has used that got no answer: what was sent may have been read all the same. */
 const unanswered = async (deps: HandlerDeps, call: Call): Promise<void> => {
   const isGone = call.signal.reason === abandoned
-  const { dialect } = prepare(call.route, call.target, call.request, call.body)
+  const { dialect } = prepare(call.route, call)
   const usage: Usage = isGone ? await countingFor(dialect).settle(() => jsonOf(call.body)) : noUsage
   const failure = isGone ? 'gone' : 'upstream'
   await deps.meters.note(call, { served: call.route, status: isGone ? 0 : 502, usage, failure, ttftMs: null })
@@ -154,12 +152,13 @@ export const modelHandler =
       const read = await bodies.read(request, gone.signal)
       release = read.release
       const body = bodyOf(read.body)
-      const held = await hold(deps, asked, route, body).catch((error: unknown) => {
+      const call = { ...asked, id: ids.uuid(), time, body }
+      const held = await hold(deps, asked.key, route, call).catch((error: unknown) => {
         meters.refused(asked)
         throw error
       })
       try {
-        await run(deps, { ...asked, id: ids.uuid(), startedAt, time, route, held, body, signal: gone.signal })
+        await run(deps, { ...call, startedAt, route, held, signal: gone.signal })
       } finally {
         held.settle({ input: 0, output: 0, costNanos: 0 })
       }

@@ -8,6 +8,7 @@ import type { Dialect } from './dialects/dialect.ts'
 import { at, parsed, type Json } from './json.ts'
 import { membersOf, type Members } from './members.ts'
 import type { Route } from './routes.ts'
+import { translated, translationFor } from './translated.ts'
 
 export interface Body {
   readonly raw: Buffer | Readable | null
@@ -84,8 +85,20 @@ const passThrough = (route: Route, target: string, { method = 'GET' }: IncomingM
   return { ...common, body: asking, transform: withoutUsage }
 }
 
+/** What of a call its provider is asked by. */
+export interface Prepare {
+  readonly id: string
+  /** Epoch ms. */
+  readonly time: number
+  readonly target: string
+  readonly request: IncomingMessage
+  readonly body: Body
+}
+
 /** Throws `invalid_argument` naming what the provider has nothing for. */
-export const prepare = (route: Route, target: string, request: IncomingMessage, body: Body): Prepared => {
+export const prepare = (route: Route, call: Prepare): Prepared => {
+  const { target, request, body } = call
   if (target.startsWith('/port/')) throw fail('route_not_found', { method: request.method ?? 'GET', path: target })
-  return passThrough(route, target, request, body)
+  const translation = translationFor(route, target)
+  return translation ? translated(translation, route, body, call) : passThrough(route, target, request, body)
 }

@@ -31,11 +31,16 @@ export interface Price {
 const fits = (pattern: string, name: string): boolean =>
   pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
 
+/** A whole name counts before a beginning, and a long one before a short one. */
+const weightOf = ({ model }: Price): number => (model.endsWith('*') ? model.length : Infinity)
+
+const order = (a: number, b: number): number => (a === b ? 0 : b > a ? 1 : -1)
+
 /** The newest price that held by then; of those a name before a beginning of one. */
 const priceAt = (prices: readonly Price[], { provider, model, time }: Priced): Price | undefined =>
   prices
     .filter(price => price.provider === provider && fits(price.model, model) && Date.parse(price.from) <= time)
-    .toSorted((a, b) => b.model.length - a.model.length || Date.parse(b.from) - Date.parse(a.from))[0]
+    .toSorted((a, b) => order(weightOf(a), weightOf(b)) || Date.parse(b.from) - Date.parse(a.from))[0]
 
 /** Prices are per million tokens: a token at 1 USD a million costs 1,000 billionths. */
 const nanosPerToken = (usdPerMillion: number): number => usdPerMillion * 1000

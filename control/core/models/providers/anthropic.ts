@@ -1,4 +1,5 @@
 import { messages } from '../dialects/anthropic.ts'
+import { anthropicChat } from '../translate/anthropic.ts'
 import { keyForm, type Provider } from './provider.ts'
 
 export const anthropic: Provider = {
@@ -12,5 +13,6 @@ export const anthropic: Provider = {
   endpoints: { '/messages': messages },
   form: keyForm(),
   models: { list: '/models', one: '/models/{model}', ids: 'data', id: 'id' },
+  translation: anthropicChat,
   verified: 'client',
 }

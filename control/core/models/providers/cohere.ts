@@ -1,4 +1,5 @@
 import { chat, embed } from '../dialects/cohere.ts'
+import { cohereChat } from '../translate/cohere.ts'
 import { bearer } from './compatible.ts'
 import { keyForm, type Provider } from './provider.ts'
 
@@ -11,5 +12,6 @@ export const cohere: Provider = {
   headers: bearer,
   endpoints: { '/chat': chat, '/embed': embed },
   form: keyForm(),
+  translation: cohereChat,
   verified: 'client',
 }

@@ -1,4 +1,5 @@
 import { embed, generate } from '../dialects/gemini.ts'
+import { geminiChat } from '../translate/gemini.ts'
 import { keyForm, type Provider } from './provider.ts'
 
 export const gemini: Provider = {
@@ -16,5 +17,6 @@ export const gemini: Provider = {
   },
   form: keyForm(),
   models: { list: '/models', one: '/models/{model}', ids: 'models', id: 'name' },
+  translation: geminiChat,
   verified: 'client',
 }

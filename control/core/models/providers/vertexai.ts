@@ -1,5 +1,6 @@
 import { messages } from '../dialects/anthropic.ts'
 import { generate } from '../dialects/gemini.ts'
+import { geminiChat } from '../translate/gemini.ts'
 import { baseUrlField, type Provider } from './provider.ts'
 
 /** Google's Vertex AI, with a token that a service account's key is exchanged for. */
@@ -26,5 +27,6 @@ export const vertexai: Provider = {
     ],
     secrets: [{ name: 'serviceAccountKey', label: 'JSON key of a service account', required: true }],
   },
+  translation: geminiChat,
   verified: 'specification',
 }
