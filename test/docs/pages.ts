@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostileRegistry } from '../support/hostile-registry.ts'
+import { chatAnswer, json, modelUpstream, used } from '../support/model-upstream.ts'
 import { makeRootfs, whyNoMachines } from '../support/machine.ts'
 import { server, type Server, type Teardowns } from '../support/server.ts'
 import { stepsOf } from './page.ts'
@@ -44,6 +45,12 @@ const withRegistry = async (t: Teardowns): Promise<Around> => {
   }
 }
 
+/** A server that speaks OpenAI's protocol, in place of Ollama. */
+const withModels = async (t: Teardowns): Promise<Around> => {
+  const { origin } = await modelUpstream(t, json(chatAnswer('Hello!', used(9, 2))))
+  return { env: { HUTCH_PROVIDERS: origin }, called: [['http://127.0.0.1:11434', origin]] }
+}
+
 export const pages: readonly Page[] = [
   { name: 'filesystem.md' },
   { name: 'multipart.md' },
@@ -63,6 +70,7 @@ export const pages: readonly Page[] = [
   { name: 'browser.md', sandbox: 'web' },
   { name: 'outbound.md' },
   { name: 'images.md', around: withRegistry },
+  { name: 'models.md', around: withModels },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */
