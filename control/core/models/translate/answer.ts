@@ -9,7 +9,7 @@ export interface SaidUsage {
   readonly reasoning: number
 }
 
-export const usageObject = ({ input, output, cached, reasoning }: SaidUsage): JsonObject => ({
+const usageObject = ({ input, output, cached, reasoning }: SaidUsage): JsonObject => ({
   prompt_tokens: input,
   completion_tokens: output,
   total_tokens: input + output,
@@ -26,7 +26,7 @@ export interface SaidCall {
   readonly arguments: string
 }
 
-export const callObject = ({ id, name, arguments: given }: SaidCall): JsonObject => ({
+const callObject = ({ id, name, arguments: given }: SaidCall): JsonObject => ({
   id,
   type: 'function',
   function: { name, arguments: given },
