@@ -5,6 +5,7 @@ import { belongingsSuite } from './store/belongings.ts'
 import { instancesSuite } from './store/instances.ts'
 import { listingSuite } from './store/listing.ts'
 import { meterSuite } from './store/meter.ts'
+import { modelUsageSuite } from './store/model-usage.ts'
 import { referencesSuite } from './store/references.ts'
 import { resourcesSuite } from './store/resources.ts'
 import { schedulesSuite } from './store/schedules.ts'
@@ -25,4 +26,5 @@ export const storeSuite = async (t: Test, open: Open): Promise<void> => {
   await meterSuite(t, open)
   await schedulesSuite(t, open)
   await usageSuite(t, open)
+  await modelUsageSuite(t, open)
 }
