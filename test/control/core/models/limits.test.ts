@@ -52,11 +52,14 @@ t.test('token policies', async t => {
   await t.test('400 calls at once share one: no more is used than the calls that cross it', async t => {
     await policy(host, 'three', { granularity: 'hour', step: 1, total: 3000 })
     await model('crowd', ['three'])
+    // All of them come before the first is answered.
+    upstream.behave(slow(json(chatAnswer('x', used(10, 20))), 3000))
     const answers = await Promise.all(Array.from({ length: 400 }, () => call('crowd')))
     const served = answers.filter(({ status }) => status === 200).length
     t.equal(answers.filter(({ status }) => status === 429).length, 400 - served)
     // 3,000 tokens are 100 calls of 30 each; a reservation may be a little more or less than what is used.
     t.ok(served * 30 <= 3000 * 1.3 && served * 30 >= 3000 * 0.5, `${served} calls were let in`)
+    upstream.behave(json(chatAnswer('x', used(10, 20))))
     for (let more = 0; more < 200; more++) if ((await call('crowd')).status === 429) break
     const { summary } = await host.usage('crowd')
     t.ok(
