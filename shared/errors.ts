@@ -135,6 +135,19 @@ export const errors = {
       `${d.waiting} others wait for a machine already, longer than anybody would; try again in ${d.retryAfterS} s`,
     true,
   ),
+  too_many_calls: faced(
+    entry(
+      429,
+      (d: { kind: string; name: string; waiting: number }) =>
+        `every machine of ${d.kind} "${d.name}" has all the calls that it takes, and ${d.waiting} more wait`,
+      true,
+    ),
+    { code: 'TOO_MANY_CALLS', action: 'try again in a moment; raise maxScale or concurrency', doNot: 'retry at once' },
+  ),
+  policy_violation: faced(
+    entry(403, (d: { reason: string }) => d.reason),
+    { code: 'POLICY_VIOLATION', action: 'change the policies, or deploy elsewhere', doNot: 'retry' },
+  ),
   no_room: entry(
     503,
     (d: { wantedMb: number; freeMb: number; retryAfterS: number }) =>

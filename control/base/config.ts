@@ -9,13 +9,14 @@ import {
   allowedFrom,
   egressAddressesFrom,
   egressProxyFrom,
-  providersFrom,
+  originsFrom,
   resolversFrom,
   subnetFrom,
   trustedProxiesFrom,
   type NameServer,
 } from './config/networks.ts'
 import { packagesFrom, type Packages } from './config/packages.ts'
+import { placeFrom, type PlaceConfig } from './config/place.ts'
 import { pricesFrom } from './config/prices.ts'
 import { proxiesFrom, type Proxies } from './config/proxies.ts'
 import { quotasFrom } from './config/quotas.ts'
@@ -79,12 +80,16 @@ export interface Config {
   readonly apiVersions: Readonly<Record<string, ApiVersion>>
   /** Names this box answers to; the first is where a sandbox goes that names none. Default `['local']`. */
   readonly regions: readonly string[]
+  /** Where this box is and what it has, for location and flavour policies. */
+  readonly place: PlaceConfig
   /** Idle time before a sandbox is frozen, ms: 50 to 86,400,000. Default 15,000. */
   readonly standbyAfterMs: number
   /** Time asleep before a sandbox's memory goes to swap, where the box has any, ms: 50 to 86,400,000. Default 60,000. */
   readonly reclaimAfterMs: number
   /** How long the server of an agent, function or application may take to listen, ms: 1,000 to 3,600,000. Default 120,000. */
   readonly startupMs: number
+  /** Time asleep before a machine of an agent, function or application is removed, ms: 1,000 to 31,536,000,000. Default 86,400,000. */
+  readonly removeAfterMs: number
   /** Default `info`. */
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error'
   /** `auto`, the default: text on a terminal, JSON lines elsewhere. */
@@ -129,6 +134,8 @@ export interface Config {
   readonly quotas: Readonly<Record<string, number>>
   /** Origins of providers that connections may lead to; none unless given. */
   readonly providers: readonly string[]
+  /** Origins that callbacks of agents may lead to though they are private ones; none unless given. */
+  readonly callbackOrigins: readonly string[]
   /** The unpacked runtime bundle that goes into every sandbox. */
   readonly bundleDir: string
   /** Images that were built on this machine; only read. */
@@ -147,6 +154,7 @@ export const runtimeDirOf = ({ kind, root }: Installation, dataDir: string): str
   kind === 'checkout' ? join(root, '.runtime') : join(dataDir, 'runtime')
 
 export const standbySeconds = { fallback: 15, min: 0.05, max: 86_400 } as const
+export const removeSeconds = { fallback: 86_400, min: 1, max: 31_536_000 } as const
 export const startupSeconds = { fallback: 120, min: 1, max: 3_600 } as const
 export const reclaimSeconds = { ...standbySeconds, fallback: 60 } as const
 
@@ -157,6 +165,16 @@ const regionsFrom = (env: Environment, more: readonly string[]): string[] => {
       throw refuse('HUTCH_REGIONS', `"${region}" must be lower-case letters, digits and hyphens, and not "auto"`)
   return [...new Set([...(regions.length > 0 ? regions : ['local']), ...more])]
 }
+
+/** What agents, functions and applications alone are subject to. */
+const workloadsFrom = (
+  env: Environment,
+): Pick<Config, 'startupMs' | 'removeAfterMs' | 'place' | 'callbackOrigins'> => ({
+  startupMs: numberOf(env, 'HUTCH_STARTUP_SECONDS', startupSeconds) * 1000,
+  removeAfterMs: numberOf(env, 'HUTCH_REMOVE_SECONDS', removeSeconds) * 1000,
+  place: placeFrom(env),
+  callbackOrigins: originsFrom(env, 'HUTCH_CALLBACK_ORIGINS', 'http://hooks.internal:8000'),
+})
 
 /** Reads the configuration; throws `invalid_argument` naming the variable. Relative paths begin at `cwd`. */
 export const loadConfig = (env: Environment, cwd: string, installation = thisInstallation): Config => {
@@ -189,7 +207,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     regions: regionsFrom(env, wire.regions),
     standbyAfterMs: numberOf(env, 'HUTCH_STANDBY_SECONDS', standbySeconds) * 1000,
     reclaimAfterMs: numberOf(env, 'HUTCH_RECLAIM_SECONDS', reclaimSeconds) * 1000,
-    startupMs: numberOf(env, 'HUTCH_STARTUP_SECONDS', startupSeconds) * 1000,
+    ...workloadsFrom(env),
     logLevel: choiceOf(env, 'HUTCH_LOG_LEVEL', ['info', 'debug', 'warn', 'error']),
     logFormat: choiceOf(env, 'HUTCH_LOG_FORMAT', ['auto', 'text', 'json']),
     subnet: subnetFrom(env),
@@ -211,7 +229,7 @@ export const loadConfig = (env: Environment, cwd: string, installation = thisIns
     diskReserveMb: integerOf(env, 'HUTCH_DISK_RESERVE_MB', { fallback: 0, min: 0, max: 1_048_576 }),
     prices: pricesFrom(env),
     quotas: quotasFrom(env),
-    providers: providersFrom(env),
+    providers: originsFrom(env, 'HUTCH_PROVIDERS', 'https://api.openai.com'),
     bundleDir: path('HUTCH_BUNDLE_DIR', join(runtimeDir, 'bundle')),
     imagesDir: path('HUTCH_IMAGES_DIR', join(runtimeDir, 'images')),
     registries: registriesFrom(env),

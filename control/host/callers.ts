@@ -9,17 +9,25 @@ import { personalKeys } from '../core/access/personal-keys.ts'
 import { createDenials } from '../server/access/audit/denials.ts'
 import type { Config } from '../base/config.ts'
 import { createIdentity } from '../server/access/identity/identity.ts'
+import type { Tokens } from '../server/access/identity/tokens.ts'
 import { sendMails } from '../server/access/identity/mail/outbox.ts'
 import { smtpSend } from '../server/access/identity/mail/smtp.ts'
 import { userKindName } from '../core/kinds/user.ts'
 import type { Parts } from './parts.ts'
 import type { Transition } from '../core/transitions/transition.ts'
 import { secretIn } from '../base/secret-file.ts'
+import { machineCredentials, type MachineCredentials } from '../core/workloads/credentials.ts'
 
 const providerOf = async ({ signIn }: Config) =>
   signIn.issuer === ''
     ? undefined
     : { ...signIn, clientSecret: await secretIn(signIn.secretFile, 'HUTCH_OIDC_SECRET_FILE') }
+
+/** Access tokens, and keys of machines. */
+const eitherOf = (tokens: Tokens, { isKey, verifyKey }: MachineCredentials): Tokens => ({
+  isOne: credential => isKey(credential) || tokens.isOne(credential),
+  verify: credential => (isKey(credential) ? verifyKey(credential) : tokens.verify(credential)),
+})
 
 /** Who may call, and how that is given out. */
 export const callersOf = async (
@@ -32,12 +40,17 @@ export const callersOf = async (
   },
   closer: Closing,
 ) => {
-  const { store, clock, ids, log } = parts
-  const { tenants, audit } = store
+  const { clock, ids, log } = parts
+  const machines = machineCredentials(parts.secret, parts.store)
+  const { tenants } = machines
+  const store = { ...parts.store, tenants }
+  const { audit } = store
   const { uses } = later
   const denials = createDenials({ audit, account: parts.first.account, clock, log }, closer)
   const identity = createIdentity({
     ...parts,
+    store,
+    machineSecret: machines.secretHash,
     ...later,
     denials,
     userKind: userKindName,
@@ -53,7 +66,7 @@ export const callersOf = async (
   }
   return {
     identity,
-    keys: createKeys({ tenants, clock, uses, tokens: identity.tokens }),
+    keys: createKeys({ tenants, clock, uses, tokens: eitherOf(identity.tokens, machines) }),
     standing: createStanding({ clock, log }, closer),
     personalKeys: personalKeys({ tenants, clock, ids, uses }),
     denials,

@@ -11,6 +11,7 @@ import { surroundingsOf } from '../network/outbound/surroundings.ts'
 import { addressPool } from '../network/outbound/address-pool.ts'
 import type { WayOut } from '../network/outbound/way-out.ts'
 import type { Parts } from './parts.ts'
+import { machineCredentials } from '../core/workloads/credentials.ts'
 import { crud, type Crud, type CrudDeps } from '../core/records/crud.ts'
 import type { Kind } from '../core/records/kind.ts'
 
@@ -39,6 +40,7 @@ export const kindsOf = async (
     clock,
     log,
     connections,
+    secret,
     publicUrl,
     drivers,
   }: Parts & { readonly publicUrl: () => string },
@@ -53,6 +55,7 @@ export const kindsOf = async (
     invitations: createInvitations({ publicUrl, sendsMail: config.mail.host !== '' }),
     wireNames: writeWireNames(config.wireNames),
     regions: config.regions,
+    place: config.place,
     defaultImage: () => defaultImage(images, names.imageName('base-image:latest')),
     egressRules: wayOut !== undefined,
     wayOut,
@@ -62,9 +65,12 @@ export const kindsOf = async (
     servesDrives: config.drivesDir !== '',
     longestDays: config.quotas[ttlQuota],
     connections,
+    credentials: machineCredentials(secret, store),
+    publicUrl,
     clock,
     log,
     startupMs: config.startupMs,
+    removeAfterMs: config.removeAfterMs,
     standbyAfterMs: config.standbyAfterMs,
     reclaimAfterMs: config.reclaimAfterMs,
     egressAddresses: hasGateways

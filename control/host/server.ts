@@ -99,8 +99,10 @@ export const createServer = async (
   })
   const { models, waiting: changes } = host
   const around = { rules, runner, callers, outbound, people, drives, metrics, models, transition: move, changes }
-  const planes = { gateway: gatewayOf(config, parts, around), calls: callsOf(config, parts, around, closer) }
+  const { calls, startCalls } = await callsOf(config, parts, around, closer)
+  const planes = { gateway: gatewayOf(config, parts, around), calls }
   const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })
+  await startCalls()
   return {
     api,
     async listen() {

@@ -2,7 +2,14 @@
 import { fail, isError } from '../../shared/errors.ts'
 import { parse, s, type Shape } from '../../shared/schema.ts'
 import { withOurs } from '../../shared/wire-names.ts'
-import { loadConfig, reclaimSeconds, standbySeconds, startupSeconds, type Config } from '../base/config.ts'
+import {
+  loadConfig,
+  reclaimSeconds,
+  removeSeconds,
+  standbySeconds,
+  startupSeconds,
+  type Config,
+} from '../base/config.ts'
 import { mailShape } from '../base/config/mail.ts'
 import { packagesShape } from '../base/config/packages.ts'
 import { pullRanges } from '../base/config/registries.ts'
@@ -46,6 +53,7 @@ const variables = {
   prices: 'HUTCH_PRICES',
   quotas: 'HUTCH_QUOTAS',
   providers: 'HUTCH_PROVIDERS',
+  callbackOrigins: 'HUTCH_CALLBACK_ORIGINS',
   bundleDir: 'HUTCH_BUNDLE_DIR',
   imagesDir: 'HUTCH_IMAGES_DIR',
   registries: 'HUTCH_REGISTRIES',
@@ -63,6 +71,8 @@ const shapes = {
   standbyAfterMs: within(standbySeconds, 1000),
   reclaimAfterMs: within(reclaimSeconds, 1000),
   startupMs: within(startupSeconds, 1000),
+  removeAfterMs: within(removeSeconds, 1000),
+  place: s.strictObject({ country: s.string(), continent: s.string(), flavors: s.array(s.string()) }),
   tls: tlsShape,
   signIn: signInShape,
   mail: mailShape,

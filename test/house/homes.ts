@@ -32,6 +32,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     'control/server/proxy/gateway',
     'control/core/images/pull',
     'control/core/models',
+    'control/core/workloads/async',
     'shared/http/client',
   ],
   ws: ['daemon/terminal'],
@@ -63,6 +64,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:http': [
     'control/network/egress/http',
     'control/server/proxy/gateway',
+    'control/core/workloads/async',
     'daemon/egress',
     'daemon/network',
     'daemon/node-internals',
@@ -73,6 +75,7 @@ export const moduleHomes: Readonly<Record<string, readonly string[]>> = {
   'node:https': [
     'control/server/tls/acme',
     'control/server/access/identity/provider',
+    'control/core/workloads/async',
     'daemon/egress',
     'daemon/network',
   ],

@@ -163,6 +163,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     invitations: createInvitations({ publicUrl: () => 'http://127.0.0.1:8080', sendsMail: options.sendsMail ?? false }),
     wireNames: 'Svc:svc:svc',
     regions: ['local', 'eu-fra-1'],
+    place: { country: 'de', continent: 'eu', flavors: ['cpu:x86'] },
     defaultImage: async () => defaultImage,
     egressRules: options.egressRules ?? true,
     volumes: options.volumes === false ? undefined : { check: async () => {} },
@@ -175,7 +176,10 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
     standbyAfterMs: 15_000,
     reclaimAfterMs: 60_000,
     startupMs: 60_000,
+    removeAfterMs: 86_400_000,
     connections: {} as never,
+    credentials: {} as never,
+    publicUrl: () => 'http://127.0.0.1:8080',
     clock,
     log,
     egressAddresses:

@@ -86,10 +86,10 @@ export const egressProxyFrom = (env: Environment): string => {
 }
 
 /** Origins of providers that connections may lead to: `https://api.openai.com`. */
-export const providersFrom = (env: Environment): string[] =>
-  listOf(env, 'HUTCH_PROVIDERS').map(text => {
+export const originsFrom = (env: Environment, name: string, example: string): string[] =>
+  listOf(env, name).map(text => {
     const url = URL.canParse(text) ? new URL(text) : undefined
     if (url && ['http:', 'https:'].includes(url.protocol) && [url.origin, `${url.origin}/`].includes(text))
       return url.origin
-    throw refuse('HUTCH_PROVIDERS', `"${text}" is not an origin such as https://api.openai.com`)
+    throw refuse(name, `"${text}" is not an origin such as ${example}`)
   })

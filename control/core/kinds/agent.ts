@@ -5,7 +5,7 @@ import { runtimeContent } from '../workloads/content.ts'
 import { served, type ServedFace } from '../workloads/kind.ts'
 import type { WorkloadDeps } from '../workloads/workload.ts'
 import { namedPolicies } from './named.ts'
-import { lastFive, listRevisions } from './revisions.ts'
+import { listRevisions } from './revisions.ts'
 import {
   callbackSecrets,
   hiddenCallbackSecrets,
@@ -27,6 +27,7 @@ const face: ServedFace = {
   scope: 'agents:get',
   dimension: 'agent_compute_runtime_gbs',
   contentOf: runtimeContent,
+  laterAs: 'agent_async_requests_count',
   isPublic: spec => spec['public'] === true,
 }
 
@@ -51,7 +52,6 @@ export const agentKind = (deps?: WorkloadDeps) =>
     showsSecrets: true,
     uploads: true,
     paginated: true,
-    revisions: lastFive,
     actions: [listRevisions('agents:list')],
     references: spec => [...namedPolicies(spec), ...namedVolumes(spec)],
     example: {

@@ -15,18 +15,19 @@ import { plainContent } from '../workloads/content.ts'
 import { served, type ServedFace } from '../workloads/kind.ts'
 import type { WorkloadDeps } from '../workloads/workload.ts'
 import { customDomainKind } from './custom-domain.ts'
+import { namedPolicies } from './named.ts'
+import { nameList } from './shapes.ts'
 import { runtimeEntrypoint } from './workload.ts'
-import { lastFive, revisionConfig } from './revisions.ts'
+import { revisionConfig } from './revisions.ts'
 
 const envs = s.nullish(s.array(env).check(s.maxLength(1000)))
 const image = s.nullish(text(512))
 const memory = s.nullish(s.int().check(s.gte(64), s.lte(262_144)))
 const port = s.nullish(s.int().check(s.gte(1), s.lte(65_535)))
 
-/** What a revision is made of; it may be sent beside the rest of the spec, or as the first of its revisions. */
+/** May be sent beside the rest of the spec, or as the first of its revisions. */
 const compute = { entrypoint: runtimeEntrypoint, envs, image, memory, port }
 
-/** The one extension that there is, after the prefix of a vendor. */
 const bindToSandbox = 'experimental/bind-to-sandbox'
 
 const anyOf = (words: readonly string[]): RegExp =>
@@ -39,6 +40,7 @@ const givenWith = (extensions: readonly string[]) =>
     extensions: s.nullish(
       s.record(text(160).check(s.regex(anyOf(extensions), 'is not known')), s.object({ sandbox: s.nullish(text(63)) })),
     ),
+    policies: nameList,
     proxy: s.nullish(s.boolean()),
     region: s.nullish(text(63)),
     revision: s.nullish(revisionConfig),
@@ -54,7 +56,6 @@ const lifted = ({ revisions, ...spec }: Out<ReturnType<typeof givenWith>>) => {
 }
 
 const sealed: readonly SealedMember[] = [{ at: ['envs'], as: 'envs' }]
-
 const revisionAnswer = s.looseObject({ id: s.string(), createdAt: s.string(), createdBy: s.string() })
 
 const revisionOf = ({ id, createdAt, createdBy, spec: kept }: Revision) => {
@@ -115,18 +116,19 @@ export const applicationKind = ({ extension }: Pick<WireNames, 'extension'>, dep
     sealed,
     uploads: true,
     paginated: true,
-    revisions: lastFive,
     actions: [listRevisions, addDomain],
     answers: { spec: s.looseObject({ revisions: s.array(revisionAnswer) }) },
     presentSpec: ({ spec: shown, internal }) => ({ ...shown, revisions: revisionsIn({ internal } as Resource) }),
-    references: stored =>
-      ((stored['urls'] ?? []) as readonly { domain: string }[]).map(({ domain: name }, at) => ({
+    references: stored => [
+      ...namedPolicies(stored),
+      ...((stored['urls'] ?? []) as readonly { domain: string }[]).map(({ domain: name }, at) => ({
         field: `spec.urls.${at}.domain`,
         kind: customDomainKind.kind,
         parent: '',
         name,
         exceptStatuses: ['pending', 'failed'],
       })),
+    ],
     claims: stored =>
       ((stored['urls'] ?? []) as readonly { domain: string; subdomain?: string }[]).map(
         ({ domain, subdomain = '' }) => `${subdomain}.${domain}`,

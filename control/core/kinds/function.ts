@@ -5,7 +5,7 @@ import { runtimeContent } from '../workloads/content.ts'
 import { served, type ServedFace } from '../workloads/kind.ts'
 import type { WorkloadDeps } from '../workloads/workload.ts'
 import { namedConnections, namedPolicies } from './named.ts'
-import { lastFive, listRevisions } from './revisions.ts'
+import { listRevisions } from './revisions.ts'
 import { nameList } from './shapes.ts'
 import { runtimeOf, serving, specOf, withTriggers } from './workload.ts'
 
@@ -40,7 +40,6 @@ export const functionKind = (deps?: WorkloadDeps) =>
     showsSecrets: true,
     uploads: true,
     paginated: true,
-    revisions: lastFive,
     actions: [listRevisions('functions:get')],
     references: spec => [...namedConnections(spec), ...namedPolicies(spec)],
     example: {

@@ -1,8 +1,10 @@
 /** Every kind this host serves, by its name. A new one is a definition file and a line here. */
 import { parseWireNames, wireNames } from '../../../shared/wire-names.ts'
+import type { PlaceConfig } from '../../base/config/place.ts'
 import type { Invitations } from '../access/invitations.ts'
 import type { Kind } from '../records/kind.ts'
 import { sandboxKind, type SandboxDeps } from './sandbox/kind.ts'
+import { binding } from '../workloads/policies.ts'
 import type { WorkloadDeps } from '../workloads/workload.ts'
 import { agentKind } from './agent.ts'
 import { apiKeyKind } from './api-key.ts'
@@ -15,6 +17,7 @@ import { functionKind } from './function.ts'
 import { imageShareKind } from './image-share.ts'
 import { jobKind } from './job.ts'
 import { modelKind } from './model.ts'
+import { namedPolicies } from './named.ts'
 import { policyKind } from './policy.ts'
 import { previewTokenKind } from './preview-token.ts'
 import { previewKind } from './preview.ts'
@@ -28,7 +31,7 @@ import { templatesIn } from '../storage/volumes/templates.ts'
 import { networkKinds, networksIn, type NetworkKindDeps } from './vpc.ts'
 
 export interface KindDeps
-  extends Omit<SandboxDeps, 'networks'>,
+  extends Omit<SandboxDeps, 'networks' | 'namedPolicies'>,
     NetworkKindDeps,
     Omit<WorkloadDeps, 'images'>,
     Omit<VolumeDeps, 'templates'> {
@@ -36,6 +39,8 @@ export interface KindDeps
   /** This host has a directory of drives. */
   readonly servesDrives: boolean
   readonly invitations: Invitations
+  /** Where this box is and what it has. */
+  readonly place: PlaceConfig
 }
 
 /** For declarations alone. */
@@ -73,9 +78,25 @@ export const plainKinds: readonly Kind[] = [
   ...networkKinds({ regions: [] }),
 ]
 
+/** Those whose deployments policies bind, by location and flavour. */
+const bound: readonly string[] = ['sandbox', 'agent', 'function', 'application']
+
+/** The kind, held to the policies that its specs name. */
+const heldToPolicies = (kind: Kind, { store, regions, place }: KindDeps): Kind => {
+  if (!bound.includes(kind.kind)) return kind
+  return { ...kind, bind: binding({ store, box: { ...place, regions } }, [kind.kind, policyKind.kind]) }
+}
+
 export const createKinds = (deps: KindDeps) =>
   ({
-    sandbox: sandboxKind({ ...deps, networks: networksIn(deps) }),
+    sandbox: heldToPolicies(
+      sandboxKind({
+        ...deps,
+        networks: networksIn(deps),
+        namedPolicies: policies => namedPolicies({ policies }),
+      }),
+      deps,
+    ),
     ...(Object.fromEntries(
       [
         ...plainKinds,
@@ -87,7 +108,7 @@ export const createKinds = (deps: KindDeps) =>
         driveKind({ served: deps.servesDrives }),
         volumeKind({ ...deps, templates: templatesIn(deps.store, volumeTemplateKind.kind) }),
         ...networkKinds(deps),
-      ].map(kind => [kind.kind, kind]),
+      ].map(kind => [kind.kind, heldToPolicies(kind, deps)]),
     ) as Record<never, Kind>),
   }) satisfies Record<string, Kind>
 

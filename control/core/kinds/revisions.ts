@@ -1,6 +1,7 @@
 /** Shapes of revisions, and the listing of a record's. */
 import { s, text } from '../../../shared/schema.ts'
 import type { Action } from '../records/action.ts'
+import { reachedBy } from '../workloads/reached.ts'
 import { revisionsOf, trafficOf } from '../records/revisions.ts'
 
 const percent = s.nullish(s.int().check(s.gte(0), s.lte(100)))
@@ -43,13 +44,16 @@ export const listRevisions = (scope: string): Action => ({
     const { all, previousActive } = revisionsOf(record)
     const { active, canary, canaryPercent = 0 } = trafficOf(record.spec)
     const share = canary ? canaryPercent : 0
+    const intended = (id: string) => ({
+      status: id === active || id === canary ? record.status : 'DEACTIVATED',
+      trafficPercent: id === active ? 100 - share : id === canary ? share : 0,
+    })
     return all.toReversed().map(({ id, createdAt, createdBy }) => ({
       id,
       active: id === active,
       canary: id === canary,
       previousActive: id === previousActive,
-      status: id === active || id === canary ? record.status : 'DEACTIVATED',
-      trafficPercent: id === active ? 100 - share : id === canary ? share : 0,
+      ...(reachedBy(record, id) ?? intended(id)),
       createdAt,
       createdBy,
     }))

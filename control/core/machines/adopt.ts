@@ -46,7 +46,7 @@ export const adopt = async (context: Context, configured: string): Promise<Insta
       continue
     }
     const workload = owner && rules.get(owner.kind)?.workload
-    if (workload) await standby.up(instance, machine, workload.standby(owner))
+    if (workload) await standby.up(instance, machine, workload.standby(owner, instance))
   }
   await accountFound(context, instances)
   return instances

@@ -39,7 +39,8 @@ const started = async (context: Context, { subject, plan, machine }: Made): Prom
   census.add(driver.name, machine)
   // Before it sleeps: whoever is given it, whenever that is, finds the way to its daemon open.
   if (plan.spec.anonymous && machine.address) expectUse?.(machine.address, Infinity)
-  for (const up of instances) if (up.id === instance.id) await standby.up(up, machine, workload.standby(owner))
+  for (const up of instances)
+    if (up.id === instance.id) await standby.up(up, machine, workload.standby(owner, instance))
   // Whoever waited for it goes first.
   await turnOver()
   pokeOwner(owner.uid)

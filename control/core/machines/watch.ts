@@ -43,7 +43,7 @@ export const watch = async (context: Context, subject: Subject): Promise<Outcome
   const { address } = machine
   const known = instance.address
   if (address && !isDeepStrictEqual(address, known)) await transition.write([{ instance, change: { address } }])
-  await standby.up(instance, machine, workload.standby(owner))
+  await standby.up(instance, machine, workload.standby(owner, instance))
   if (configurer.isDue(instance)) pokeConfiguration(instance.id)
   return undefined
 }

@@ -223,6 +223,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly server?: ServerPlane
   /** What no shape can say of a spec; throws `invalid_argument` naming the field. */
   check?(spec: Spec, previous: Resource | undefined, around: Around): void
+  /** What other records say of the spec that is to be stored, after all else; throws what keeps it from being deployed. */
+  bind?(spec: Spec, around: Around): Promise<void>
   /**
    * In place of `fallback`, `absent` and `check`: checks and completes a spec before it is stored; throws `invalid_argument`
    * naming the field.

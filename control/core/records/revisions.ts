@@ -9,6 +9,8 @@ import type { Spec } from './kind.ts'
 
 export interface RevisionRules {
   readonly kept: number
+  /** Older ones that are needed still. */
+  inUse?(record: Pick<Resource, 'internal'>): readonly string[]
 }
 
 export interface Revision {
@@ -30,6 +32,8 @@ interface Traffic {
   readonly active?: string
   readonly canary?: string
   readonly canaryPercent?: number
+  /** Part of the traffic that what is deployed now is to get, of a hundred. */
+  readonly traffic?: number
 }
 
 export const revisionsOf = ({ internal }: Pick<Resource, 'internal'>): Revisions =>
@@ -67,7 +71,7 @@ export interface Revised {
  * `invalid_argument` for a revision that is not there.
  */
 export const revise = (
-  { kept: most }: RevisionRules,
+  { kept: most, inUse }: RevisionRules,
   spec: Spec,
   before: Pick<Resource, 'spec' | 'internal'> | undefined,
   by: { readonly ids: Ids; readonly now: number; readonly name: string },
@@ -78,18 +82,22 @@ export const revise = (
   const isNew = !newest || !isSame(newest.spec, content)
   const made = { id: by.ids.short(12), createdAt: new Date(by.now).toISOString(), createdBy: by.name, spec: content }
   const current = before && trafficOf(before.spec).active
-  const { active: given, canary: wanted, ...traffic } = trafficOf(spec)
+  const { active: given, canary: wantedCanary, traffic: part, ...rest } = trafficOf(spec)
+  // A part of the traffic for what is deployed now makes it the canary, once.
+  const asCanary = isNew && before && part !== undefined && part < 100 ? part : undefined
+  const traffic = asCanary ? { ...rest, canaryPercent: asCanary } : rest
+  const wanted = asCanary ? undefined : wantedCanary
   const asked = need(all, 'active', given)
-  const canary = need(all, 'canary', wanted)
+  const canary = asCanary ? made.id : need(all, 'canary', wanted)
   // Clients send back what they read: the one that is active already was not chosen anew.
   const chosen = asked && asked !== current ? asked : undefined
-  const follows = isNew && (!current || current === newest?.id)
+  const follows = isNew && asCanary === undefined && (part === 100 || !current || current === newest?.id)
   const active = chosen ?? (follows ? made.id : current) ?? made.id
   const last = active === current ? previousActive : current
   return {
     spec: { ...spec, revision: { ...traffic, active, ...(canary ? { canary } : {}) } },
     revisions: {
-      all: kept(isNew ? [...all, made] : all, most, [active, canary]),
+      all: kept(isNew ? [...all, made] : all, most, [active, canary, ...(before ? (inUse?.(before) ?? []) : [])]),
       ...(last ? { previousActive: last } : {}),
     },
     of: { revision: isNew ? made.id : active, ...(canary ? { canaryRevision: canary } : {}) },

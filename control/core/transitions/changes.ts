@@ -27,7 +27,8 @@ export const changes = (): Changes => {
     set.add(wake)
     const forget = () => {
       set.delete(wake)
-      if (set.size === 0) waiting.delete(uid)
+      // Others may wait in a newer set by now: those that were told together do not leave together.
+      if (set.size === 0 && waiting.get(uid) === set) waiting.delete(uid)
     }
     // A rejection nobody waits for any more is not an error.
     woken.catch(() => {})

@@ -101,8 +101,8 @@ export interface Workload {
   outbound?(owner: Resource): OutboundRules | undefined
   /** How long what runs in a machine may take to end when it is asked to, before the machine is taken; 0 unless given. */
   graceMs?(owner: Resource): number
-  /** When a machine that nobody uses is suspended; undefined means never. */
-  standby(owner: Resource): StandbyRule | undefined
+  /** When one of its machines that nobody uses is suspended; undefined means never. */
+  standby(owner: Resource, instance: Instance): StandbyRule | undefined
   /**
    * Waits until what runs in a machine that has just started can be used: only then it counts as started. Throws what the record is told
    * when it never can. A machine whose daemon answers can be used unless given.

@@ -7,6 +7,7 @@ import { environmentFor, type WayOut } from '../kinds/sandbox/network/outbound.t
 import type { Sealer } from '../secrets/secrets.ts'
 import type { WireNames } from '../../base/wire/names.ts'
 import type { Content } from './content.ts'
+import { keyFromClient } from './credentials.ts'
 
 export interface EnvironmentDeps {
   readonly names: WireNames
@@ -24,6 +25,10 @@ interface Planned {
   readonly identity: MachineIdentity
   /** What points to the way out of this machine, if there is one. */
   readonly way: WayOut | undefined
+  /** What it calls the management API with. */
+  readonly client: string
+  /** Where that is. */
+  readonly publicUrl: string
 }
 
 /** Where it listens: on all addresses. */
@@ -44,7 +49,7 @@ const wordsOf = (entrypoint: Content['entrypoint']): true | readonly string[] =>
 /** What the image says gives way to what the platform says, and that to what the spec says. Throws `image_refused` for an image without a command. */
 export const variables = (
   { names, sealer, wireNames }: EnvironmentDeps,
-  { type, region, content, image, workdir, identity, way }: Planned,
+  { type, region, content, image, workdir, identity, way, client, publicUrl }: Planned,
 ): Record<string, string> => {
   const port = String(content.port)
   return {
@@ -55,6 +60,12 @@ export const variables = (
     HOST: host,
     PORT: port,
     ...names.environment({ SERVER_HOST: host, SERVER_PORT: port, ENABLE_OPENTELEMETRY: 'false' }),
+    ...names.environment({
+      CLIENT_CREDENTIALS: client,
+      API_KEY: keyFromClient(client),
+      API_URL: `${publicUrl}/v0`,
+      RUN_URL: publicUrl,
+    }),
     ...(way ? environmentFor(way, {}) : {}),
     ...withoutOurs(opened(content.envs, sealer)),
     ...entrypointOf({ entrypoint: wordsOf(content.entrypoint), image: content.image ?? '' }, image),

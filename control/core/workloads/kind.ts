@@ -5,7 +5,8 @@ import type { Resource } from '../store/store.ts'
 import { activeOf, specOfRevision } from './content.ts'
 import { servedLife } from './life.ts'
 import { regionOf } from './plan.ts'
-import { trafficIn } from './traffic.ts'
+import { trafficIn, usedRevisions } from './traffic.ts'
+import { laterBy, opensTo } from './triggers.ts'
 import { workloadOf, type WorkloadDeps, type WorkloadFace } from './workload.ts'
 
 const isEnabled = (spec: Spec): boolean => spec['enabled'] !== false
@@ -39,8 +40,10 @@ export interface ServedFace extends WorkloadFace {
   readonly label: string
   /** The scope that a credential with a list of scopes needs to call it. */
   readonly scope: string
-  /** Whether anybody may call it. */
+  /** Whether anybody may call it, whatever its triggers say. */
   isPublic(spec: Spec): boolean
+  /** What calls that are acknowledged at once are billed as; it takes none unless given. */
+  readonly laterAs?: string
 }
 
 /** The members of a kind; without `deps` what its routes are declared from. */
@@ -51,12 +54,14 @@ export const served = (deps: WorkloadDeps | undefined, face: ServedFace) =>
     initialStatus: (spec: Spec) => (isEnabled(spec) ? servedLife.initial : 'DEACTIVATED'),
     createdMessage: (spec: Spec) => (isEnabled(spec) ? 'created' : 'disabled'),
     consequence,
+    revisions: { kept: 5, inUse: (record: Pick<Resource, 'internal'>) => usedRevisions(trafficIn(record)) },
     server: {
       label: face.label,
       scope: face.scope,
       region: record => regionOf(record, deps?.regions ?? ['local']),
-      isPublic: ({ spec }) => face.isPublic(spec),
-      portOf: (record, revision) => face.contentOf(specOfRevision(record, revision)).port,
+      isPublic: (record, path) => face.isPublic(record.spec) || opensTo(record, path),
+      ...(face.laterAs ? { later: laterBy(face.laterAs) } : {}),
+      contentOf: (record, revision) => face.contentOf(specOfRevision(record, revision)),
     },
     ...(deps ? { workload: workloadOf(deps, face) } : {}),
   }) satisfies Partial<Kind>

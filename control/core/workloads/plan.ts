@@ -7,11 +7,15 @@ import { cpusFor, identityOf, type PlanDeps } from '../kinds/sandbox/plan.ts'
 import { storageMbOf } from '../kinds/sandbox/stored.ts'
 import type { Instance, Resource } from '../store/store.ts'
 import { specOfRevision, type Content, type ContentOf } from './content.ts'
+import type { MachineCredentials } from './credentials.ts'
 import { variables } from './environment.ts'
 
 export interface WorkloadPlanDeps extends Omit<PlanDeps, 'wayOut'> {
   /** Names this box answers to; the first stands for none and for `auto`. */
   readonly regions: readonly string[]
+  readonly credentials: Pick<MachineCredentials, 'clientOf'>
+  /** Where this host is reached from outside. */
+  readonly publicUrl: () => string
 }
 
 /** Above what programs are usually given, beside the ports of the daemon's channel and proxy. */
@@ -60,7 +64,17 @@ export const workloadPlanner =
         identity,
         daemonPort,
         ...(way ? { etc: etcFiles(way) } : {}),
-        env: variables(deps, { type: owner.kind, region, content, image, workdir, identity, way }),
+        env: variables(deps, {
+          type: owner.kind,
+          region,
+          content,
+          image,
+          workdir,
+          identity,
+          way,
+          client: deps.credentials.clientOf(instance.id),
+          publicUrl: deps.publicUrl(),
+        }),
       },
     }
   }

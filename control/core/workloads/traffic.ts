@@ -19,6 +19,9 @@ export interface Traffic {
 export const trafficIn = ({ internal }: Pick<Resource, 'internal'>): Traffic =>
   (internal['traffic'] as Traffic | undefined) ?? {}
 
+export const usedRevisions = ({ serving, previous }: Traffic): readonly string[] =>
+  [serving, previous].filter(one => one !== undefined)
+
 /** Statuses in which a record serves what it last reached. */
 const live: ReadonlySet<string> = new Set(['UPLOADING', 'BUILDING', 'DEPLOYING', 'DEPLOYED', 'FAILED'])
 
@@ -53,3 +56,16 @@ export const wantedBy =
     if (previous && !counts.has(previous)) counts.set(previous, scale[previous] ?? 1)
     return [...counts].flatMap(([revision, count]) => (count > 0 ? [{ revision, count }] : []))
   }
+
+/** How calls are shared out between revisions: the part of each, of a hundred. */
+export const sharesOf = (record: Resource): ReadonlyMap<string, number> => {
+  const { serving, failed = [] } = trafficIn(record)
+  if (!serving) return new Map()
+  const canary = canaryOf(record)
+  const { canaryPercent = 0 } = trafficOf(record.spec)
+  if (!canary || canary === serving || failed.includes(canary)) return new Map([[serving, 100]])
+  return new Map([
+    [serving, 100 - canaryPercent],
+    [canary, canaryPercent],
+  ])
+}

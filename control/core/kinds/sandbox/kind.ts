@@ -3,7 +3,7 @@ import { fail } from '../../../../shared/errors.ts'
 import { defineKind, type KindFace } from '../../records/define-kind.ts'
 import { statuses, type Consequence, type Kind, type Spec } from '../../records/kind.ts'
 import { namesFrom } from '../../records/naming.ts'
-import type { Resource } from '../../store/store.ts'
+import type { Reference, Resource } from '../../store/store.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
 import { sandboxLife } from './life.ts'
@@ -48,6 +48,8 @@ export interface SandboxDeps extends AcceptDeps, PlanDeps {
   readonly store: PlanDeps['store']
   /** Idle time before a sandbox is suspended, ms. */
   readonly standbyAfterMs: number
+  /** The records of policies, as a spec names them. */
+  namedPolicies(names: readonly string[]): Reference[]
   /** How long it is asleep before its memory is reclaimed, ms. */
   readonly reclaimAfterMs: number
 }
@@ -103,8 +105,12 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
       return after as unknown as Spec
     },
     references(spec) {
-      const { vpc, network, volumes } = storedSandbox({ spec })
-      return [...deps.networks.references(vpc, network?.egress?.gateway), ...attachmentReferences(volumes)]
+      const { vpc, network, volumes, policies = [] } = storedSandbox({ spec })
+      return [
+        ...deps.networks.references(vpc, network?.egress?.gateway),
+        ...attachmentReferences(volumes),
+        ...deps.namedPolicies(policies),
+      ]
     },
     consequence,
     statusAt,

@@ -42,7 +42,6 @@ export const env = described(
 )
 
 const reservedPorts = [80, 443]
-
 export const port = described(
   s.object({
     target: s.int().check(
@@ -83,7 +82,7 @@ const extraArgs = s
 /** Bounds of `runtime.memory`, in MB. */
 export const memoryMb = { min: 64, max: 262_144, fallback: 4096 } as const
 
-/** Bounds of `runtime.storageMb`, in MB; 0 is as good as nothing said. */
+/** At most; 0 is as good as nothing said. */
 const storageMb = { max: 1_048_576 } as const
 
 /** `true` for the image's own, or a program with its arguments. */
@@ -130,6 +129,7 @@ export const sandboxSpec = s.object({
   enabled: s.nullish(s.boolean()),
   region: s.nullish(text(63)),
   vpc: s.nullish(text(63)),
+  policies: s.nullish(list(text(63), 100)),
   volumes: s.nullish(list(attachmentShape, 100)),
   lifecycle: s.nullish(lifecycle),
   runtime: s.nullish(runtime),

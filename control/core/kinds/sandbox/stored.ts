@@ -30,6 +30,7 @@ export interface StoredSandbox extends AcceptedNetwork {
   readonly enabled: boolean
   readonly region: string
   readonly vpc?: string
+  readonly policies?: readonly string[]
   readonly lifecycle?: {
     readonly expirationPolicies?: readonly { readonly type: string; readonly value: string; readonly action: string }[]
     readonly terminatedRetention?: string

@@ -88,6 +88,8 @@ export interface IdentityDeps {
   readonly documents: DocumentConfig
   /** Text that only this host knows. */
   readonly secret: string
+  /** Hashed secret of a client that is a machine of a workload; none is unless given. */
+  readonly machineSecret?: (clientId: string) => Promise<string | undefined>
 }
 
 const sweptEveryMs = 3_600_000
@@ -96,7 +98,7 @@ const sweptEveryMs = 3_600_000
 const opening = (deps: IdentityDeps & { people: People }, keysOf: () => Promise<JWK[]>, issuer: () => string) => {
   const { clientNames, store, secret, clock } = deps
   const cookieKey = createHmac('sha256', secret).update('cookies of sign-in').digest('base64url')
-  const knownClient = clientsFrom(clientNames, store)
+  const knownClient = clientsFrom(clientNames, store, deps.machineSecret)
   const documents = createDocuments(deps.documents, clock)
   let swept = 0
   let opened: { readonly of: string; readonly provider: Promise<OpenedProvider> } | undefined

@@ -53,15 +53,20 @@ const publicAccess = async (deps: AccessDeps, request: Request, { form }: Worklo
   }
 }
 
+const pathOf = ({ target }: Pick<WorkloadAddress, 'target'>): string => target.split('?', 1)[0] as string
+
+/** A call that was let in. */
+export type Letting = Access & { readonly called: Called }
+
 /** Throws `credential_required`, `unauthenticated`, `forbidden`. */
 export const accessTo = async (
   deps: AccessDeps,
   address: WorkloadAddress,
   request: Request,
   found: () => Promise<Called>,
-): Promise<Access & { readonly called: Called }> => {
+): Promise<Letting> => {
   const called = await found().catch((error: unknown) => ({ error }))
-  if (!('error' in called) && called.server.isPublic(called.record))
+  if (!('error' in called) && called.server.isPublic(called.record, pathOf(address)))
     return { ...(await publicAccess(deps, request, address)), called }
   const { keys, credentialHeaders, identityOf } = deps
   const sent = credentialOf(request.headers, credentialHeaders)

@@ -16,15 +16,23 @@ import { preflight } from '../gateway/gateway.ts'
 import type { AnswerRules } from '../gateway/headers.ts'
 import { requestIdHeader } from '../gateway/identity.ts'
 import { splice } from '../gateway/splice.ts'
+import { headerOf } from '../../../base/wire/names.ts'
+import type { AsyncCalls } from '../../../core/workloads/async/calls.ts'
 import type { Balancer, Seat } from '../../../core/workloads/balance.ts'
-import { accessTo, type Access, type AccessDeps } from './access.ts'
+import type { StickyKey } from '../../../core/workloads/sticky.ts'
+import { accessTo, type Access, type AccessDeps, type Letting } from './access.ts'
+import { acknowledge, laterOf } from './acknowledge.ts'
 import type { Watcher } from './bounds.ts'
-import { find, type Called, type FindDeps } from './find.ts'
+import { find, type FindDeps } from './find.ts'
 
 export interface CallsOptions {
   /** How servers are addressed, a form for each kind. */
   readonly forms: readonly AddressForm[]
   readonly regions: readonly string[]
+  /** Lower-case names of the header that carries the id of a conversation. */
+  readonly threadHeaders: readonly string[]
+  /** Name of the cookie that keeps a caller with a revision. */
+  readonly stickyCookie: string
   /** The words in our headers: `Svc`. */
   readonly words: readonly string[]
   /** Lower-case prefixes of headers that only we send. */
@@ -33,6 +41,7 @@ export interface CallsOptions {
 
 export interface CallsDeps extends FindDeps, AccessDeps {
   readonly balancer: Balancer
+  readonly later: Pick<AsyncCalls, 'accept'>
   readonly watcher: Watcher
   readonly forwarder: Forwarder
   readonly connections: Connections
@@ -63,27 +72,54 @@ const answerRules = ({ ourHeaders }: Context, { base, form }: WorkloadAddress, {
 })
 
 interface Entered {
-  readonly access: Access & { readonly called: Called }
   readonly seat: Seat
-  /** Where the server of that machine listens. */
-  readonly port: number
+  /** What becomes of the answer's headers: a caller without a thread is known again by a cookie. */
+  readonly reshape: (headers: readonly string[]) => readonly string[]
 }
 
-/** Lets the call in and gives it a machine. */
-const enter = async (
+/** Which revision a cookie of ours names. */
+const revisionIn = ({ headers }: IncomingMessage, name: string): string | undefined =>
+  headers.cookie
+    ?.split(';')
+    .map(one => one.trim())
+    .find(one => one.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
+
+const keyOf = ({ threadHeaders, stickyCookie }: Context, request: IncomingMessage): StickyKey => ({
+  thread: headerOf(request.headers, threadHeaders),
+  revision: revisionIn(request, stickyCookie),
+})
+
+/** Lets the call in, for as long as its credential is good. */
+const letIn = async (
   context: Context,
   address: WorkloadAddress,
-  [request, exchange]: readonly [IncomingMessage, ReturnType<typeof exchangeOf>],
-  signal: AbortSignal,
-): Promise<Entered> => {
+  request: IncomingMessage,
+  exchange: ReturnType<typeof exchangeOf>,
+): Promise<Letting> => {
   const access = await accessTo(context, address, request, () => find(context, address))
-  const { called, right } = access
+  const { right } = access
   if (right) {
     context.admitted(request.socket)
     context.standing.watch(right, exchange)
   }
-  const seat = await context.balancer.enter(called.record, signal)
-  return { access, seat, port: called.server.portOf(called.record, seat.instance.revision) }
+  return access
+}
+
+/** Gives it a machine. */
+const enter = async (
+  context: Context,
+  address: WorkloadAddress,
+  [request, access]: readonly [IncomingMessage, Letting],
+  signal: AbortSignal,
+): Promise<Entered> => {
+  const { called } = access
+  const key = keyOf(context, request)
+  const seat = await context.balancer.enter(called.record, signal, key)
+  const { revision } = seat.instance
+  const isTold = seat.stickyS === 0 || key.thread !== undefined || key.revision === revision
+  const cookie = `${context.stickyCookie}=${revision}; Path=${address.base || '/'}; Max-Age=${seat.stickyS}; HttpOnly; SameSite=Lax`
+  return { seat, reshape: headers => (isTold ? headers : [...headers, 'set-cookie', cookie]) }
 }
 
 const identityFor = ({ ids }: Context, { identity }: Access): string[] => [...identity, requestIdHeader, ids.uuid()]
@@ -97,13 +133,18 @@ const run = async (
   const { watcher, forwarder } = context
   const gone = new AbortController()
   response.once('close', () => void (response.writableFinished || gone.abort(connectionClosed)))
-  const { access, seat, port } = await enter(context, address, [request, exchangeOf(response)], gone.signal)
+  const access = await letIn(context, address, request, exchangeOf(response))
+  const later = laterOf(access, address)
+  if (later)
+    return acknowledge(context, later, { address, access, identity: identityFor(context, access), request, response })
+  const { seat, reshape } = await enter(context, address, [request, access], gone.signal)
   const watch = watcher.watch(request)
   try {
     await forwarder.forward({
-      to: { address: seat.upstream, port },
+      to: { address: seat.upstream, port: seat.port },
       target: address.target,
       answerRules: answerRules(context, address, access),
+      reshape,
       request,
       response,
       withheld: access.withheld,
@@ -126,10 +167,11 @@ const runUpgrade = async (
 ): Promise<void> => {
   const gone = new AbortController()
   socket.once('close', () => gone.abort(connectionClosed))
-  const { access, seat, port } = await enter(context, address, [request, exchangeOf(socket)], gone.signal)
+  const access = await letIn(context, address, request, exchangeOf(socket))
+  const { seat } = await enter(context, address, [request, access], gone.signal)
   await splice(
     {
-      to: { address: seat.upstream, port },
+      to: { address: seat.upstream, port: seat.port },
       target: address.target,
       request,
       socket,

@@ -39,3 +39,16 @@ t.test('a caller that goes away ends its wait with its own reason', async t => {
   gone.abort(new Error('gone'))
   await t.rejects(got, { message: 'gone' })
 })
+
+t.test('several that wait for the same are all told of each change', async t => {
+  const told = changes()
+  let free = 0
+  const wait = () => told.until('a', async () => (free > 0 ? free-- : undefined), { what: 'a turn', boundMs: 5_000 })
+  const all = Array.from({ length: 5 }, wait)
+  for (let at = 0; at < 5; at++) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+    free++
+    told.changed('a')
+  }
+  t.equal((await Promise.all(all)).length, 5)
+})

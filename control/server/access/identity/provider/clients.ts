@@ -1,4 +1,4 @@
-/** Clients that nobody registered: the command lines that the contract names, and service accounts. */
+/** Clients that nobody registered: the command lines that the contract names, service accounts, and machines of workloads. */
 import type { AdapterPayload } from 'oidc-provider'
 import { grantHash } from '../../../../core/access/grants.ts'
 import type { Store } from '../../../../core/store/store.ts'
@@ -18,14 +18,18 @@ const commandLine = (id: string): AdapterPayload => ({
   redirect_uris: loopback,
 })
 
-/** `names` are those of the public client. */
+/** `names` are those of the public client; `machineSecret` gives the hashed secret of a client that is a machine. */
 export const clientsFrom =
-  (names: readonly string[], { tenants, resources }: Pick<Store, 'tenants' | 'resources'>) =>
+  (
+    names: readonly string[],
+    { tenants, resources }: Pick<Store, 'tenants' | 'resources'>,
+    machineSecret: (id: string) => Promise<string | undefined> = async () => undefined,
+  ) =>
   async (id: string): Promise<AdapterPayload | undefined> => {
     if (names.includes(id)) return commandLine(id)
     const grant = await tenants.apiKeyByHash(grantHash.client(id))
     const account = grant?.owner && (await resources.getByUid(grant.owner))
-    const secret = account ? account.spec['secretHash'] : undefined
+    const secret = (await machineSecret(id)) ?? (account ? account.spec['secretHash'] : undefined)
     if (typeof secret !== 'string') return undefined
     return {
       client_id: id,

@@ -33,7 +33,7 @@ const workload = (standbyAfterMs: number) =>
 t.test('one that sleeps sooner than its daemon collects by itself tidies up before', t => {
   const tidies = (standbyAfterMs: number, after?: string) => {
     const spec = after === undefined ? {} : { lifecycle: { standby: { after } } }
-    return workload(standbyAfterMs).standby(record({ kind: 'sandbox', name: 'a', spec }))?.tidies
+    return workload(standbyAfterMs).standby(record({ kind: 'sandbox', name: 'a', spec }), {} as never)?.tidies
   }
   t.same([tidies(9_999), tidies(10_000), tidies(15_000, '1s'), tidies(1, '10s')], [true, false, true, false])
   t.end()
