@@ -17,6 +17,7 @@ import { openCallStore } from '../core/workloads/async/stored.ts'
 import { createBalancer, type Balancer } from '../core/workloads/balance.ts'
 import { createWatcher, usualBounds } from '../server/proxy/calls/bounds.ts'
 import { createCalls, type Calls, type CallsDeps } from '../server/proxy/calls/calls.ts'
+import { healer } from '../core/workloads/heal.ts'
 import { createLoads } from '../core/workloads/loads.ts'
 import { createScaler } from '../core/workloads/scale.ts'
 import { createSticky } from '../core/workloads/sticky.ts'
@@ -76,6 +77,7 @@ export const callsOf = async (
       kinds,
       balancer,
       later,
+      heal: healer({ ...parts, transition: deps.transition, poke: deps.runner.poke }),
       watcher,
       forwarder: forwarder(connections),
       admitted: people.admitted,

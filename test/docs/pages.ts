@@ -71,6 +71,7 @@ export const pages: readonly Page[] = [
   { name: 'outbound.md' },
   { name: 'images.md', around: withRegistry },
   { name: 'models.md', around: withModels },
+  { name: 'agents.md', sandbox: 'box' },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */

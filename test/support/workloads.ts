@@ -1,6 +1,13 @@
 /** A host in this process whose machines run small servers of their own, each at an address of its own on loopback. */
 import { once } from 'node:events'
-import { createServer, request, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  request,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
@@ -16,10 +23,15 @@ export interface Served {
 export type App = (spec: MachineSpec, message: IncomingMessage, response: ServerResponse) => void
 
 /** Says its version and which machine it is; waits when it is told to. */
-const app: App = ({ env, id }, { url = '/' }, response) => {
+const app: App = ({ env, id }, message, response) => {
+  const { url = '/' } = message
   const { pathname, searchParams } = new URL(url, 'http://a')
   const answer = () => response.end(pathname === '/machine' ? id : (env['VERSION'] ?? ''))
-  if (pathname === '/wait') setTimeout(answer, Number(searchParams.get('ms')))
+  if (pathname === '/die') {
+    const { server } = message.socket as unknown as { server: Server }
+    server.close()
+    response.setHeader('connection', 'close').end('bye')
+  } else if (pathname === '/wait') setTimeout(answer, Number(searchParams.get('ms')))
   else answer()
 }
 

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../../shared/clock.ts'
+import { isError } from '../../../../shared/errors.ts'
 import { connectionClosed } from '../../../../shared/http/connection-closed.ts'
 import { exchangeOf } from '../../../../shared/http/exchange.ts'
 import { endRaw } from '../../../../shared/http/raw-answer.ts'
@@ -20,6 +21,7 @@ import { headerOf } from '../../../base/wire/names.ts'
 import type { AsyncCalls } from '../../../core/workloads/async/calls.ts'
 import type { Balancer, Seat } from '../../../core/workloads/balance.ts'
 import type { StickyKey } from '../../../core/workloads/sticky.ts'
+import type { Heal } from '../../../core/workloads/heal.ts'
 import { accessTo, type Access, type AccessDeps, type Letting } from './access.ts'
 import { acknowledge, laterOf } from './acknowledge.ts'
 import type { Watcher } from './bounds.ts'
@@ -41,6 +43,7 @@ export interface CallsOptions {
 
 export interface CallsDeps extends FindDeps, AccessDeps {
   readonly balancer: Balancer
+  readonly heal: Heal
   readonly later: Pick<AsyncCalls, 'accept'>
   readonly watcher: Watcher
   readonly forwarder: Forwarder
@@ -152,6 +155,7 @@ const run = async (
       signal: watch.signal,
     })
   } catch (error) {
+    if (isError(error, 'upstream_failed')) await context.heal(seat.instance)
     throw watch.signal.aborted ? watch.signal.reason : error
   } finally {
     watch.stop()

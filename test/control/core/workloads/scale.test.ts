@@ -50,3 +50,16 @@ t.test('idle it is frozen, later removed, and the next call makes one', async t 
   t.equal((await api('GET', '/agents/a')).body.status, 'DEPLOYED')
   t.equal((await call('/default/agents/a/')).text, 'one', 'made anew')
 })
+
+t.test('a server that has ended is started again', async t => {
+  const { deploy, reached, call, world } = await workloadHost(t)
+  await deploy('a', 'one')
+  await reached('a', 'DEPLOYED')
+  t.equal((await call('/default/agents/a/die')).text, 'bye')
+  t.match(await call('/default/agents/a/', { connection: 'close' }), { status: 502 })
+  t.ok(await settled(async () => (await call('/default/agents/a/')).text === 'one'), 'it answers again')
+  t.ok(
+    world.journal.some(line => line.startsWith('end ')),
+    'its machine was ended and started',
+  )
+})
