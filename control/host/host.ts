@@ -126,9 +126,7 @@ const running = async (
   const volumes = openVolumes({ ...parts, templateKind: volumeTemplateKind.kind, transition: () => move }, closer)
   const told = [outbound, configurer, line, room, warm, volumes.keeper, models.deployer]
   const listeners: WrittenListener[] = told.filter(one => one !== undefined)
-  const written = (all: Written): void => {
-    for (const listener of listeners) listener.written(all)
-  }
+  const written = (all: Written): void => listeners.forEach(listener => listener.written(all))
   const move = transition({ store, clock, rules, changes: waiting, written })
   const runner = createRunner({
     ...parts,

@@ -103,13 +103,8 @@ export const createSupervisor = (config: ProcessConfig, deps: SupervisorDeps): S
   const { clock, ids, log, reaper, workload, keepAwake, pipes = [], seal = noSeal } = deps
   makeDirectories(config, log)
   const table = createTable()
-  const { journal, records } = openJournal({
-    dir: config.stateDir,
-    readOnly: config.rehearsal,
-    log,
-    seal,
-    live: table.records,
-  })
+  const { stateDir: dir, rehearsal: readOnly } = config
+  const { journal, records } = openJournal({ dir, readOnly, log, seal, live: table.records })
   const sweep = createSweep(() => context)
   const context: ProcessContext = {
     config,

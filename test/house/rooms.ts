@@ -18,7 +18,6 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
   'control/drivers': ['shared', 'control/base'],
   'control/core/secrets': ['shared', 'control/base', 'control/core/store'],
   'control/core/access': ['shared', 'control/base', 'control/core/store', 'control/core/secrets'],
-  'control/core/catalogues': ['shared'],
   'control/core/channel': ['shared', 'control/base', 'control/core/store', 'control/drivers'],
   'control/core/metering': ['shared', 'control/base', 'control/core/store'],
   'control/core/transitions': ['shared', 'control/core/store', 'control/drivers'],
@@ -31,6 +30,14 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/runtime',
     'control/core/transitions',
   ],
+  'control/core/models': [
+    'shared',
+    'control/core/store',
+    'control/core/secrets',
+    'control/core/images',
+    'control/core/transitions',
+  ],
+  'control/core/catalogues': ['shared', 'control/core/models'],
   'control/core/records': [
     'shared',
     'control/base',
@@ -49,7 +56,14 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/images',
     'control/core/transitions',
   ],
-  'control/core/storage': ['shared', 'control/base', 'control/core/store', 'control/drivers', 'control/core/channel'],
+  'control/core/storage': [
+    'shared',
+    'control/base',
+    'control/core/store',
+    'control/drivers',
+    'control/core/channel',
+    'control/core/transitions',
+  ],
   'control/core/kinds/sandbox': [
     'shared',
     'control/base',
@@ -59,6 +73,7 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/machines',
     'control/core/records',
     'control/core/transitions',
+    'control/core/storage',
   ],
   'control/core/workloads': [
     'shared',
@@ -71,6 +86,7 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/records',
     'control/core/transitions',
     'control/core/kinds/sandbox',
+    'control/core/access',
   ],
   'control/core/kinds': [
     'shared',
@@ -83,6 +99,8 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/transitions',
     'control/core/kinds/sandbox',
     'control/core/workloads',
+    'control/core/models',
+    'control/core/storage',
   ],
   'control/core/scheduler': [
     'shared',
@@ -118,6 +136,7 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
     'control/core/access',
     'control/core/runtime',
     'control/core/machines',
+    'control/core/models',
   ],
 
   'control/server/web/html': ['shared'],
@@ -201,7 +220,7 @@ export const rooms: Readonly<Record<string, readonly string[]>> = {
   'control/cli': ['shared', 'control'],
   'control/main.ts': ['shared', 'control/cli'],
 
-  'images/clean': ['control/core/runtime'],
+  'images/clean': ['control/core/runtime', 'shared', 'control/base', 'control/drivers/oci'],
   'images/runtime': ['shared', 'control/core/runtime'],
   'images/package': ['control/core/images', 'control/server/web/html', 'images/runtime'],
 }

@@ -1,7 +1,7 @@
 /** One call of a server, by the host itself: little of the answer is kept, whatever it says. */
 import type { Dispatcher } from 'undici'
 import type { Connections, Destination } from '../../channel/connections.ts'
-import { upstreamFailed } from '../../../server/proxy/gateway/forward.ts'
+import { upstreamFailed } from '../../channel/unanswered.ts'
 import type { Answer, StoredCall } from './stored.ts'
 
 /** Bytes of an answer that are kept. */

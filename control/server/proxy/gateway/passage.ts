@@ -22,7 +22,8 @@ import type { Logins } from './logins.ts'
 import type { Records, Resolved } from './resolve.ts'
 import { splice } from './splice.ts'
 import { answerTerminalPage, asksForTerminalPage } from './terminal.ts'
-import { isUnsent, type Revive } from './unsent.ts'
+import { isUnsent } from '../../../core/channel/unanswered.ts'
+import type { Revive } from './unsent.ts'
 
 export interface Context extends EnterContext, Documenting {
   readonly hold: Reach['hold']

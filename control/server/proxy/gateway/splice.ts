@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../../../../shared/clock.ts'
 import { endGently } from '../../../../shared/end-gently.ts'
 import type { Connections, Destination } from '../../../core/channel/connections.ts'
-import { upstreamFailed } from './forward.ts'
+import { upstreamFailed } from '../../../core/channel/unanswered.ts'
 import { headText, passRefusal, shakeHands } from './handshake.ts'
 import { cameByTls, requestHeaders, responseHeaders, type AnswerRules, type Withheld } from './headers.ts'
 

@@ -1,7 +1,7 @@
 /** A request to a workload on a kept connection, once more where the first attempt says nothing. */
 import type { Link } from '../../../../core/channel/connections.ts'
 import type { Far } from '../../../../core/channel/places.ts'
-import { isRefused } from '../forward.ts'
+import { isRefused } from '../../../../core/channel/unanswered.ts'
 import type { Asking } from './answer-state.ts'
 import { exchange } from './exchange.ts'
 
