@@ -72,6 +72,7 @@ export const pages: readonly Page[] = [
   { name: 'images.md', around: withRegistry },
   { name: 'models.md', around: withModels },
   { name: 'agents.md', sandbox: 'box' },
+  { name: 'schedules.md', sandbox: 'web' },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */
