@@ -68,9 +68,6 @@ t.test('a schedule survives the server: what was due meanwhile runs once after t
     (await s.call('GET', '/v0/schedules?sandbox=web')).body.data.map(({ id }: { id: string }) => id),
     ['b'],
   )
-  // A sandbox that is gone takes its schedules and their runs with it.
-  t.equal((await s.call('DELETE', '/v0/sandboxes/web')).status, 200)
-  await until(async () => (await runs()).meta.total === 0, 'its runs are gone')
 })
 
 t.test('what cannot be scheduled is refused and names the member', async t => {
@@ -97,5 +94,5 @@ t.test('what cannot be scheduled is refused and names the member', async t => {
   await refused({ id: 'Ä', type: 'sleep', value: '5s', input }, 400, 'id')
   for (let at = 0; at < 100; at++)
     await s.call('POST', '/v0/sandboxes/web/schedules', { type: 'cron', value: '0 4 * * *', input })
-  await refused({ type: 'cron', value: '0 4 * * *', input }, 403, '100')
+  await refused({ type: 'cron', value: '0 4 * * *', input }, 400, '100')
 })

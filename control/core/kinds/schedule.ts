@@ -183,7 +183,6 @@ export const scheduleKind = defineKind({
   accept: (given, previous, around) => accept(given as unknown as Given, previous?.spec, around),
   example: {
     create: {
-      id: 'nightly',
       type: 'cron',
       value: '30 2 * * *',
       input: { command: 'python3 backup.py', env: { TOKEN: 'a' }, timeout: 900 },
