@@ -93,6 +93,11 @@ export interface MachineSpec {
   readonly anonymous?: boolean
   /** Disks that it sees besides its root; only where the driver has `volumes`. */
   readonly volumes?: readonly MachineVolume[]
+  /**
+   * Programs in it may make namespaces of their own, and mount in them: builders do. A driver that cannot bound what that gives
+   * them throws `driver_failed`.
+   */
+  readonly nests?: boolean
 }
 
 /** What the daemon of one start of a machine is told, so that it can tell the host from its tenant. */

@@ -3,8 +3,9 @@
  * finds and adopts them. What listens (API, gateway, pages, TLS) is loaded when it is first asked for: `server.ts`.
  */
 import { closing, type Closing } from '../../shared/closing.ts'
-import { fail, isError } from '../../shared/errors.ts'
+import { isError } from '../../shared/errors.ts'
 import type { Bootstrap } from '../core/access/bootstrap.ts'
+import { buildingOf, withRules, type Building } from './builds.ts'
 import type { Connections } from '../core/channel/connections.ts'
 import type { Config } from '../base/config.ts'
 import type { Drivers } from '../drivers/drivers.ts'
@@ -16,6 +17,7 @@ import { sharableImages } from '../core/kinds/listed-images.ts'
 import { keepCheckpoints } from '../core/metering/checkpoints.ts'
 import type { Server, WrittenListener } from './server.ts'
 import { drainOf } from '../ops/drain.ts'
+import { entryBy } from './entry.ts'
 import { answerTheOperator } from './operator.ts'
 import { modelsOf } from './models.ts'
 import { kindsOf, rulesByName, verbsOf, type KindsByName, type Verbs } from './kinds.ts'
@@ -35,11 +37,10 @@ import type { Models } from '../core/models/open.ts'
 import { createProviders } from '../core/catalogues/providers.ts'
 import { openParts, type HostDeps, type Parts } from './parts.ts'
 import { changes } from '../core/transitions/changes.ts'
-import { diskRoom, type DiskRoom } from '../core/transitions/disk-room.ts'
-import type { Rules, RulesByKind } from '../core/transitions/rules.ts'
+import { diskRoom } from '../core/transitions/disk-room.ts'
+import type { RulesByKind } from '../core/transitions/rules.ts'
 import { transition } from '../core/transitions/transition.ts'
-import { waitingLine, type WaitingLine } from '../core/transitions/waiting-line.ts'
-import type { Entry } from '../core/records/context.ts'
+import { waitingLine } from '../core/transitions/waiting-line.ts'
 import type { CrudDeps } from '../core/records/crud.ts'
 import { commonEnvironment } from '../core/kinds/sandbox/environment.ts'
 import type { Store, Written } from '../core/store/store.ts'
@@ -77,46 +78,19 @@ export interface Host {
   close(): Promise<void>
 }
 
-/** Whether a create is let in, by all that may say no. */
-const entryBy = (deps: { draining: () => boolean; line: WaitingLine; room: DiskRoom | undefined }): Entry => ({
-  async admit({ workspace, uid, storageMb }) {
-    const { draining, line, room } = deps
-    if (draining()) throw fail('draining', { retryAfterS: 30 })
-    line.admit(workspace)
-    // At once: a burst is let in before the first of it is written.
-    line.join(uid, workspace)
-    try {
-      if (storageMb !== undefined) await room?.admit(uid, storageMb)
-    } catch (error) {
-      line.leave(uid)
-      throw error
-    }
-  },
-  leave(uid) {
-    deps.line.leave(uid)
-    deps.room?.leave(uid)
-  },
-  async grow(moreMb) {
-    await deps.room?.check(moreMb)
-  },
-})
-
 /** What looks after machines, and what it and the verbs write with. */
 const running = async (
   config: Config,
   parts: Parts,
-  deps: { kinds: KindsByName; outbound: Outbound | undefined; metrics: Metrics; models: Models },
+  deps: { kinds: KindsByName; building: Building; outbound: Outbound | undefined; metrics: Metrics; models: Models },
   closer: Closing,
 ) => {
   const { store, clock, connections } = parts
-  const { kinds, outbound, metrics, models } = deps
+  const { kinds, building, outbound, metrics, models } = deps
   const draining = drainOf(config.dataDir)
-  const warm = await openWarm(
-    config,
-    { ...parts, draining, environmentOf: image => commonEnvironment(parts.names, image) },
-    closer,
-  )
-  const rules: RulesByKind = new Map<string, Rules>([...kinds, [warm.rules.kind, warm.rules]])
+  const environmentOf = (image: Parameters<typeof commonEnvironment>[1]) => commonEnvironment(parts.names, image)
+  const warm = await openWarm(config, { ...parts, draining, environmentOf }, closer)
+  const rules: RulesByKind = withRules(kinds, [...building.rules, warm.rules])
   const waiting = changes()
   const grow: Grow = async ({ id, driver }, mb) => parts.drivers.need(driver).storage?.grow(id, mb)
   const configurer = createConfigurer({ ...parts, rules, tell: teller(connections), grow })
@@ -124,7 +98,8 @@ const running = async (
   const { storage } = parts.drivers.preferred
   const room = storage && diskRoom({ storage })
   const volumes = openVolumes({ ...parts, templateKind: volumeTemplateKind.kind, transition: () => move }, closer)
-  const told = [outbound, configurer, line, room, warm, volumes.keeper, models.deployer]
+  const builds = await building.open({ kinds, transition: () => move, runner: () => runner }, closer)
+  const told = [outbound, configurer, line, room, warm, volumes.keeper, models.deployer, builds]
   const listeners: WrittenListener[] = told.filter(one => one !== undefined)
   const written = (all: Written): void => listeners.forEach(listener => listener.written(all))
   const move = transition({ store, clock, rules, changes: waiting, written })
@@ -154,13 +129,13 @@ const running = async (
     await runner.start()
     await models.deployer.start()
     warm.begin(runner.poke)
+    await builds.begin()
     await settleRuns(store, move)
     await scheduler.begin(move)
   }
   const entry = entryBy({ draining, line, room })
   const tell = (listener: WrittenListener): void => void listeners.push(listener)
-  const { templates } = volumes
-  return { move, waiting, runner, entry, warm, start, draining, tell, templates }
+  return { move, waiting, runner, entry, warm, start, draining, tell, templates: volumes.templates, builds }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -194,11 +169,12 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   const wayOut = await openWayOut(config, parts, closer)
   const kinds = await kindsOf(config, { ...parts, ...later }, wayOut)
   const rules = rulesByName(kinds)
-  const outbound = wayOut && createOutbound({ ...wayOut, rules, store, log })
+  const building = await buildingOf(config, { ...parts, publicUrl: later.publicUrl }, wayOut)
+  const outbound = wayOut && createOutbound({ ...wayOut, rules: withRules(rules, building.rules), store, log })
   await outbound?.load()
-  const deps = { kinds: rules, outbound, metrics, models }
+  const deps = { kinds: rules, building, outbound, metrics, models }
   const ran = await running(config, parts, deps, closer)
-  const { move, waiting, runner, entry, warm, start, draining, tell, templates } = ran
+  const { move, waiting, runner, entry, warm, start, draining, tell, templates, builds } = ran
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -217,7 +193,20 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   answerTheOperator(config, parts, runner)
   const server = serverOnce(async () => {
     const { createServer } = await import('./server.ts')
-    const core = { addresses, draining, drives, keyUses, kinds, meterLagMs, metrics, models, move, outbound, rules }
+    const core = {
+      addresses,
+      builds,
+      draining,
+      drives,
+      keyUses,
+      kinds,
+      meterLagMs,
+      metrics,
+      models,
+      move,
+      outbound,
+      rules,
+    }
     return createServer(config, parts, { ...core, waiting, runner, tell, upkeep, verbs, warm, wayOut }, closer)
   })
   return {

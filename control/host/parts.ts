@@ -14,6 +14,7 @@ import { prepareDataDir } from '../base/data-dir.ts'
 import type { Driver } from '../drivers/driver.ts'
 import { driversOf, type Drivers } from '../drivers/drivers.ts'
 import { checkDriver, openDrivers } from '../drivers/index.ts'
+import type { KnownLogin } from '../core/images/pulling.ts'
 import { createImages, type Images } from '../core/images/images.ts'
 import { needWhole } from '../ops/backup/restore.ts'
 import { claimDataDir, type Claim } from '../base/one-host.ts'
@@ -54,6 +55,8 @@ export interface Parts extends Pick<HostDeps, 'clock' | 'ids' | 'log'> {
   readonly cursors: Cursors
   readonly catalogues: Catalogues
   readonly images: Images
+  /** Logins that pulls of a workspace use for a while, by `workspace host`; they go before those that it has stored. */
+  readonly lent: Map<string, KnownLogin>
   readonly drivers: Drivers
   readonly channelKeys: ChannelKeys
   /** Into the machines. */
@@ -80,11 +83,13 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
   closer.add('connections', connections.close)
   const cursors = createCursors({ key: await cursorKey(dataDir, ids), clock })
   const catalogues = openCatalogues(join(dataDir, 'catalogues'), { log })
+  const lent = new Map<string, KnownLogin>()
+  const stored = registryLogins({ store, sealer })
   const images = await createImages(config, {
     ids,
     log,
     clock,
-    loginFor: registryLogins({ store, sealer }),
+    loginFor: async (workspace, host) => lent.get(`${workspace} ${host}`) ?? stored(workspace, host),
     shares: imageShares({ store, clock }),
   })
   closer.add('image pulls', images.close)
@@ -110,6 +115,7 @@ export const openParts = async (config: Config, deps: HostDeps, closer: Closing)
     cursors,
     catalogues,
     images,
+    lent,
     drivers,
     channelKeys,
     connections,

@@ -3,6 +3,7 @@ import type { Closing } from '../../shared/closing.ts'
 import type { Dispatcher } from '../../shared/http/dispatch.ts'
 import type { Config } from '../base/config.ts'
 import type { KeyUses } from '../core/access/key-uses.ts'
+import type { OpenBuilds } from '../core/builds/open.ts'
 import type { ImageUpkeep } from '../core/images/upkeep/upkeep.ts'
 import type { Kinds } from '../core/kinds/index.ts'
 import type { Runner } from '../core/machines/runner.ts'
@@ -47,6 +48,7 @@ export interface WrittenListener {
 /** What of a running host its server uses. */
 export interface ServedHost {
   readonly addresses: Addresses
+  readonly builds: OpenBuilds
   readonly draining: () => boolean
   readonly drives: MachineDrives | undefined
   readonly keyUses: KeyUses
@@ -88,6 +90,7 @@ export const createServer = async (
     ...people,
     ...callers,
     upkeep,
+    builds: host.builds,
     publicUrl: addresses.publicUrl,
     apiVersions: config.apiVersions,
     removeWorkspace: workspaceRemover({ transition: move, poke: runner.poke }),

@@ -73,6 +73,7 @@ export const pages: readonly Page[] = [
   { name: 'models.md', around: withModels },
   { name: 'agents.md', sandbox: 'box' },
   { name: 'schedules.md', sandbox: 'web' },
+  { name: 'builds.md' },
 ]
 
 /** Why the examples cannot be run on this machine, or undefined. */

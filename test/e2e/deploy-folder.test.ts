@@ -1,4 +1,4 @@
-/** From a folder to an answer, with plain curl: what a person does first. To be run once uploads are there. */
+/** From a folder to an answer, with plain curl: what a person does first. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ class Agent(BaseHTTPRequestHandler):
 HTTPServer((os.environ['HOST'], int(os.environ['PORT'])), Agent).serve_forever()
 `
 
-t.test('a zip is uploaded, built, deployed, called, and still there after a crash', { todo: 'uploads' }, async t => {
+t.test('a zip is uploaded, built, deployed, called, and still there after a crash', async t => {
   const s = await server(t, { HUTCH_STANDBY_SECONDS: '1' })
   const folder = join(t.testdir({}), 'agent')
   mkdirSync(folder)

@@ -13,6 +13,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   esbuild: ['images/runtime'],
   execa: [
     'control/server/tls/acme',
+    'control/core/builds/builder',
     'control/cli',
     'control/core/images',
     'control/core/runtime',
@@ -25,7 +26,13 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
   'node-pty': ['daemon/node-internals'],
   nodemailer: ['control/server/access/identity/mail'],
   'openid-client': ['control/server/access/identity/elsewhere'],
-  'tar-stream': ['control/core/catalogues', 'control/core/storage/volumes', 'daemon/filesystem'],
+  'smol-toml': ['control/core/builds/recognise'],
+  'tar-stream': [
+    'control/core/builds/archive',
+    'control/core/catalogues',
+    'control/core/storage/volumes',
+    'daemon/filesystem',
+  ],
   'gpt-tokenizer': ['control/core/models'],
   undici: [
     'control/core/channel',
@@ -36,6 +43,7 @@ export const packageHomes: Readonly<Record<string, readonly string[]>> = {
     'shared/http/client',
   ],
   ws: ['daemon/terminal'],
+  yauzl: ['control/core/builds/archive'],
   zod: ['shared/schema.ts'],
 }
 

@@ -128,6 +128,15 @@ const images = {
   byDigest: async () => undefined,
   shared: async () => [],
   offered: async () => new Set<string>(),
+  built: {
+    get: async () => undefined,
+    list: async () => [],
+    workspaces: async () => [],
+    every: async () => [],
+    take: async () => Promise.reject(new Error('nothing is built')),
+    name: async () => Promise.reject(new Error('nothing is built')),
+    remove: async () => undefined,
+  },
   pulling: {
     list: async () => [],
     underWay: () => [],
@@ -136,8 +145,19 @@ const images = {
   },
 }
 
+/** Takes no uploads, though it says where to send them. */
+const builds = {
+  slot: () => ({ id: 'slot', expiresAt: 2 ** 40 }),
+  url: ({ name }: { name: string }) => `http://run.test/uploads/${name}`,
+  receive: async () => undefined,
+  image: async () => undefined,
+  images: async () => [],
+  forget: async () => undefined,
+  log: async () => undefined,
+}
+
 /** Nothing was pulled. */
-const upkeep = { removeUnused: async () => 0, remove: async () => undefined }
+const upkeep = { removeUnused: async () => 0, remove: async () => undefined, removeBuilt: async () => undefined }
 
 export const control = async (t: Test, options: ControlOptions = {}): Promise<TestControl> => {
   const dataDir = t.testdir()
@@ -266,6 +286,7 @@ export const control = async (t: Test, options: ControlOptions = {}): Promise<Te
       egressAddresses: options.egressAddresses ?? [],
     },
     upkeep,
+    builds,
     verbs: kinds.map(kind => crud(kind, verbs)),
     drivers: driversOf(fakeDriver()),
     publicUrl: () => 'http://127.0.0.1:8080',

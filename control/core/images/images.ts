@@ -12,6 +12,7 @@ import { fail } from '../../../shared/errors.ts'
 import type { Ids } from '../../../shared/ids.ts'
 import type { Log } from '../../../shared/log.ts'
 import { keyedMutex } from '../../../shared/sync.ts'
+import { builtImages, type BuiltImages } from './built.ts'
 import { remembering, type Remember } from './remembered.ts'
 import { collectTrees, importImage } from './import.ts'
 import { configPath, entries, listNames, namePath, readName, readTree, treePath, type ImageConfig } from './layout.ts'
@@ -63,6 +64,10 @@ export interface Images {
   /** Removes trees without a name that are neither in `inUse` nor just asked for; answers the digests removed. */
   collect(inUse: ReadonlySet<string>): Promise<string[]>
   readonly pulling: Pulling
+  /** What workspaces have built, by keys (`keyOf`). A workspace's own image goes before one of the host with the same name. */
+  readonly built: BuiltImages
+  /** The form in which an image of this host is known by; undefined for what is no reference. */
+  keyOf(reference: string): string | undefined
   /** Ends pulls under way. */
   close(): Promise<void>
 }
@@ -91,6 +96,7 @@ interface Context extends ImagesDeps {
   readonly own: string
   readonly leases: Leases
   readonly pulling: Pulling
+  readonly built: BuiltImages
   readonly remember: Remember
 }
 
@@ -145,6 +151,13 @@ const resolveHere = async (context: Context, reference: string): Promise<Image |
   return key === undefined ? undefined : find(context, key)
 }
 
+/** What the workspace has built under that name. */
+const builtHere = async (context: Context, reference: string, workspace: string): Promise<Image | undefined> => {
+  const key = keyIn(context, reference)
+  const found = key === undefined ? undefined : await context.built.get(workspace, key)
+  return found && load(context, context.own, found.digest, found.reference)
+}
+
 const bring = async (context: Context, name: string, source: string, signal?: AbortSignal): Promise<Image> => {
   await importImage(context, name, source, signal)
   return (await named(context, context.own, name)) ?? Promise.reject(await unknown(context, name))
@@ -173,11 +186,12 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
     async resolve(reference) {
       return (await resolveHere(context, reference)) ?? Promise.reject(await unknown(context, reference))
     },
-    async check(reference) {
-      if (!(await resolveHere(context, reference))) await pullable(context, reference)
+    async check(reference, workspace) {
+      const here = (await builtHere(context, reference, workspace)) ?? (await resolveHere(context, reference))
+      if (!here) await pullable(context, reference)
     },
     async need(reference, workspace) {
-      const here = await resolveHere(context, reference)
+      const here = (await builtHere(context, reference, workspace)) ?? (await resolveHere(context, reference))
       if (here) {
         leases.hold(here.digest)
         return here
@@ -199,6 +213,8 @@ const verbs = (context: Context): Omit<Images, 'import' | 'collect'> => {
     remoteName: reference => remoteIn(context, reference)?.name,
     trees: () => entries(join(own, 'trees')),
     pulling,
+    built: context.built,
+    keyOf: reference => keyIn(context, reference),
     close: pulling.close,
   }
 }
@@ -211,7 +227,8 @@ export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Prom
   const pulling = await createPulling({ ...config, own }, { ...deps, leases })
   const aliases = config.imageAliases ?? defaultAliases
   const shares = deps.shares ?? noShares
-  const context: Context = { ...deps, shares, config, own, aliases, leases, pulling, remember: remembering() }
+  const built = builtImages(own, { ...deps, hold: leases.hold })
+  const context: Context = { ...deps, shares, config, own, aliases, leases, pulling, built, remember: remembering() }
   // One import at a time: two of the same layers would race for one tree, and both wait for the same disk.
   const oneAtATime = keyedMutex()
   return {
@@ -222,8 +239,8 @@ export const createImages = async (config: ImagesConfig, deps: ImagesDeps): Prom
     },
     collect: inUse =>
       oneAtATime('import', async () => {
-        const pulled = (await pulling.every()).map(({ digest }) => digest)
-        const isKept = (digest: string) => inUse.has(digest) || leases.isHeld(digest) || pulled.includes(digest)
+        const named = new Set([...(await pulling.every()), ...(await built.every())].map(({ digest }) => digest))
+        const isKept = (digest: string) => inUse.has(digest) || leases.isHeld(digest) || named.has(digest)
         return collectTrees(own, isKept)
       }),
   }

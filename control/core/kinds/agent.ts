@@ -51,6 +51,7 @@ export const agentKind = (deps?: WorkloadDeps) =>
     sealed: [{ at: ['runtime', 'envs'], as: 'envs' }],
     showsSecrets: true,
     uploads: true,
+    imageAt: ['runtime', 'image'],
     paginated: true,
     actions: [listRevisions('agents:list')],
     references: spec => [...namedPolicies(spec), ...namedVolumes(spec)],

@@ -115,6 +115,7 @@ export const applicationKind = ({ extension }: Pick<WireNames, 'extension'>, dep
     absent: 'clear',
     sealed,
     uploads: true,
+    imageAt: ['image'],
     paginated: true,
     actions: [listRevisions, addDomain],
     answers: { spec: s.looseObject({ revisions: s.array(revisionAnswer) }) },

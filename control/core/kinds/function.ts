@@ -39,6 +39,7 @@ export const functionKind = (deps?: WorkloadDeps) =>
     sealed: [{ at: ['runtime', 'envs'], as: 'envs' }],
     showsSecrets: true,
     uploads: true,
+    imageAt: ['runtime', 'image'],
     paginated: true,
     actions: [listRevisions('functions:get')],
     references: spec => [...namedConnections(spec), ...namedPolicies(spec)],

@@ -3,7 +3,6 @@
  * is `in`. Within an account a share is active at once; to another account it is pending until an admin of the target
  * accepts it, or its time is over.
  */
-import { fail } from '../../../shared/errors.ts'
 import { flag, s, text } from '../../../shared/schema.ts'
 import type { Action } from '../records/action.ts'
 import { defineKind } from '../records/define-kind.ts'
@@ -91,20 +90,6 @@ const actions: readonly Action[] = [
     statuses: { 204: 'Declined' },
     errors: ['expired', 'changed_meanwhile'],
     run: decline,
-  },
-  {
-    name: 'build',
-    summary: 'Not available on this host: images are built with `hutch image` by its operator',
-    method: 'POST',
-    path: 'images',
-    on: 'workspace',
-    access: { scope: 'images:create', role: 'member' },
-    body: s.looseObject({ name: text(256), resourceType: text(63), image: s.nullish(text(512)) }),
-    returns: s.looseObject({}),
-    errors: ['not_available'],
-    run() {
-      throw fail('not_available', { what: 'builds of images' })
-    },
   },
 ]
 

@@ -42,6 +42,7 @@ export const jobKind = defineKind({
   sealed: [{ at: ['runtime', 'envs'], as: 'envs' }],
   showsSecrets: true,
   uploads: true,
+  imageAt: ['runtime', 'image'],
   paginated: true,
   revisions: lastFive,
   actions: [listRevisions('jobs:list')],

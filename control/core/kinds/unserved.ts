@@ -2,13 +2,18 @@
  * The life of records that nothing on this host runs: they are kept, checked and changed like any other, and say FAILED and
  * why. A kind that gets a runner leaves this behind.
  */
+import { buildMoves } from '../transitions/build-moves.ts'
 import { stateTable } from '../transitions/state-table.ts'
 import { statuses, type Consequence, type Kind, type Spec } from '../records/kind.ts'
 import type { Resource } from '../store/store.ts'
 
+const made = buildMoves('FAILED')
+
 const life = stateTable('FAILED', {
-  FAILED: { change: 'FAILED', disable: 'DEACTIVATED', delete: 'DELETING' },
-  DEACTIVATED: { change: 'DEACTIVATED', enable: 'FAILED', delete: 'DELETING' },
+  UPLOADING: { ...made.UPLOADING, disable: 'DEACTIVATED' },
+  BUILDING: { ...made.BUILDING, disable: 'DEACTIVATED' },
+  FAILED: { upload: 'UPLOADING', change: 'FAILED', disable: 'DEACTIVATED', delete: 'DELETING' },
+  DEACTIVATED: { upload: 'UPLOADING', change: 'DEACTIVATED', enable: 'FAILED', delete: 'DELETING' },
   DELETING: { delete: 'DELETING' },
 })
 

@@ -6,6 +6,7 @@ import type { KeyUses } from '../access/key-uses.ts'
 import type { Dns } from '../../base/dns.ts'
 import type { Providers } from '../catalogues/providers.ts'
 import type { Transition } from '../transitions/transition.ts'
+import type { Slot } from '../transitions/slot.ts'
 import type { Sealer } from '../secrets/secrets.ts'
 import type { AuditedBy, Key, Resource, Store, Written } from '../store/store.ts'
 import type { Cursors } from '../../base/wire/cursors.ts'
@@ -78,6 +79,12 @@ export const auditedBy = ({ name, by }: Pick<Actor, 'name' | 'by'>): AuditedBy =
 /** Names of what a resource lives inside, outermost first; none for kinds of their own. */
 export interface Inside {
   readonly parents?: readonly string[] | undefined
+}
+
+/** How a record is written. */
+export interface Writing extends Inside {
+  /** It waits for an upload, of which its image is made. */
+  readonly upload?: Slot | undefined
 }
 
 /** Whether there is room for one more record with machines. */

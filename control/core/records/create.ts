@@ -15,17 +15,18 @@ import {
   withInstances,
   type Actor,
   type Context,
-  type Inside,
+  type Writing,
 } from './context.ts'
 import { displacing } from './displace.ts'
 import { isImplied } from './implied.ts'
 import type { Credential, Issued } from './issue.ts'
+import { waitsForUpload, type Slot } from '../transitions/slot.ts'
 import { statusOf, toldOnce, type Around, type Found, type Generated } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import { rendered, type Presented } from './present.ts'
 import { revise, type Revised } from './revisions.ts'
 
-export interface CreateOptions extends Inside {
+export interface CreateOptions extends Writing {
   /** Answers the one there is instead of failing with `already_exists`. */
   readonly createIfNotExist?: boolean
   /** Others that have what it claims go. */
@@ -57,7 +58,7 @@ interface Drafted {
 const drafted = async (
   context: Context,
   actor: Actor,
-  [name, input]: readonly [string, ResourceInput],
+  [name, input, upload]: readonly [string, ResourceInput, Slot | undefined],
   here: Around,
 ): Promise<Drafted> => {
   const { kind, ids, sealer } = context
@@ -71,6 +72,7 @@ const drafted = async (
     name,
     metadata: mergeMetadata(input.metadata ?? undefined, undefined, actor.name),
     spec: generated?.spec ?? accept,
+    ...(upload ? { status: 'UPLOADING', internal: { build: upload } } : {}),
   }
   const issued = kind.issue?.(draft, { ...here, ids, sealer }) ?? {}
   const spec = { ...draft.spec, ...issued.spec }
@@ -78,7 +80,12 @@ const drafted = async (
   if (!kind.revisions) return { draft: { ...named, spec }, issued, generated }
   const revised = revise(kind.revisions, spec, undefined, { ids, now: here.now, name: actor.name })
   const revisions = { revisions: revised.revisions }
-  return { draft: { ...named, spec: revised.spec, internal: revisions }, issued, generated, of: revised.of }
+  return {
+    draft: { ...named, spec: revised.spec, internal: { ...draft.internal, ...revisions } },
+    issued,
+    generated,
+    of: revised.of,
+  }
 }
 
 const keyFrom = async ({ store, clock }: Context, draft: Draft, credential: Credential): Promise<ApiKey> => {
@@ -108,7 +115,7 @@ const movesFor = async (context: Context, { draft, issued, of }: Drafted): Promi
   return [
     {
       create: draft,
-      message: kind.createdMessage?.(draft.spec) ?? `${what} ${name} created`,
+      message: draft.status ? waitsForUpload : (kind.createdMessage?.(draft.spec) ?? `${what} ${name} created`),
       ...(of ? { revisions: of } : {}),
       ...(credential ? { credential: await keyFrom(context, draft, credential) } : {}),
     },
@@ -135,7 +142,7 @@ interface Made {
 
 const attempt = async (context: Context, actor: Actor, input: ResourceInput, options: CreateOptions): Promise<Made> => {
   const { kind, store, transition } = context
-  const { parents, createIfNotExist = false, force = false } = options
+  const { parents, createIfNotExist = false, force = false, upload } = options
   const here = await around(context, actor, options)
   const name = nameFor(context, input)
   const record = await store.resources.get(keyOf(context, actor, name, parents))
@@ -144,9 +151,10 @@ const attempt = async (context: Context, actor: Actor, input: ResourceInput, opt
     if (createIfNotExist && holder) return { found: holder, isNew: false }
     throw fail('already_exists', { kind: kind.kind, name })
   }
-  const made = await drafted(context, actor, [name, input], here)
+  const made = await drafted(context, actor, [name, input, upload], here)
   const { draft, issued, generated } = made
-  if (kind.workload) {
+  // One that waits for its image asks for a machine later.
+  if (kind.workload && !upload) {
     const storageMb = kind.workload.storageMb?.(draft)
     await context.entry?.admit({ workspace: actor.workspace, uid: draft.uid, storageMb })
   }

@@ -3,7 +3,16 @@
  * Every verb is one decision and one transaction; what takes time is left to the runner, which is poked.
  */
 import type { Action, Asked } from './action.ts'
-import { auditedBy, find, needParents, type Actor, type Context, type CrudDeps, type Inside } from './context.ts'
+import {
+  auditedBy,
+  find,
+  needParents,
+  type Actor,
+  type Context,
+  type CrudDeps,
+  type Inside,
+  type Writing,
+} from './context.ts'
 import { create, type CreateOptions } from './create.ts'
 import type { Kind } from './kind.ts'
 import type { ListingOptions, ListQuery } from './list-query.ts'
@@ -22,7 +31,7 @@ export interface Crud {
   get(actor: Actor, name: string, options?: GetOptions): Promise<Presented>
   getByExternalId(actor: Actor, externalId: string): Promise<Presented>
   list(actor: Actor, query: ListQuery, options?: ListingOptions): Promise<Page>
-  update(actor: Actor, name: string, body: unknown, inside?: Inside): Promise<Presented>
+  update(actor: Actor, name: string, body: unknown, inside?: Writing): Promise<Presented>
   /** Repeating it is harmless: what is on its way out is answered as it is. */
   remove(actor: Actor, name: string, inside?: Inside): Promise<Gone>
   /** Does what the kind declares; to the record of that name, or to the collection. */

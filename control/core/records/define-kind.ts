@@ -65,5 +65,7 @@ export type KindFace = Pick<
   | 'detailedErrors'
   | 'createsIfMissing'
   | 'showsSecrets'
+  | 'uploads'
+  | 'imageAt'
   | 'actions'
 >

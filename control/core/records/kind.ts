@@ -181,6 +181,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   readonly absent: 'keep' | 'clear'
   /** Clients may ask to upload what it is made of; a host that takes no uploads refuses that. */
   readonly uploads: boolean
+  /** Where its spec names the image that is made of an upload. */
+  readonly imageAt?: readonly string[]
   /** A PUT of an unknown name creates it. */
   readonly upsert: boolean
   readonly example?: Example

@@ -74,12 +74,18 @@ export const revise = (
   { kept: most, inUse }: RevisionRules,
   spec: Spec,
   before: Pick<Resource, 'spec' | 'internal'> | undefined,
-  by: { readonly ids: Ids; readonly now: number; readonly name: string },
+  by: {
+    readonly ids: Ids
+    readonly now: number
+    readonly name: string
+    /** It gets an image of its own, so that it is new whatever its spec says. */
+    readonly anew?: boolean
+  },
 ): Revised => {
   const { all, previousActive } = before ? revisionsOf(before) : { all: [] }
   const newest = all.at(-1)
   const content = contentOf(spec)
-  const isNew = !newest || !isSame(newest.spec, content)
+  const isNew = by.anew === true || !newest || !isSame(newest.spec, content)
   const made = { id: by.ids.short(12), createdAt: new Date(by.now).toISOString(), createdBy: by.name, spec: content }
   const current = before && trafficOf(before.spec).active
   const { active: given, canary: wantedCanary, traffic: part, ...rest } = trafficOf(spec)

@@ -13,10 +13,11 @@ import {
   withInstances,
   type Actor,
   type Context,
-  type Inside,
+  type Writing,
 } from './context.ts'
+import { slotOf, waitsForUpload, type Slot } from '../transitions/slot.ts'
 import { create } from './create.ts'
-import { statusOf, toldOnce, type Around, type Consequence, type Found, type Generated } from './kind.ts'
+import { statusOf, toldOnce, type Around, type Consequence, type Found, type Generated, type Kind } from './kind.ts'
 import { mergeMetadata } from './metadata.ts'
 import type { Presented } from './present.ts'
 import { revise, type Revised } from './revisions.ts'
@@ -32,22 +33,35 @@ interface Changed {
   readonly generated: Generated | undefined
 }
 
+/** What it has run until now goes on until what is uploaded has been built. */
+const uploading = ({ workload }: Kind, record: Resource, upload: Slot): Consequence => {
+  const serves = slotOf(record)?.serves ?? (workload?.wanted(record) ?? []).length > 0
+  return { event: 'upload', message: waitsForUpload, internal: { build: { ...upload, serves } } }
+}
+
 const change = async (
   context: Context,
   actor: Actor,
   { record }: Found,
-  [input, here]: readonly [ResourceInput, Around],
+  [input, here, upload]: readonly [ResourceInput, Around, Slot | undefined],
 ): Promise<Changed> => {
   const { kind, transition, ids, sealer } = context
   const plain = await accepted(context, input.spec, record, here)
   const generated = kind.generate?.(plain, record, { ids, sealer })
   const accept = generated?.spec ?? plain
-  const revised = kind.revisions && revise(kind.revisions, accept, record, { ids, now: here.now, name: actor.name })
+  const revised =
+    kind.revisions &&
+    revise(kind.revisions, accept, record, {
+      ids,
+      now: here.now,
+      name: actor.name,
+      anew: upload !== undefined,
+    })
   const spec = revised?.spec ?? accept
   const storageMb = (of: Pick<Resource, 'spec'>) => kind.workload?.storageMb?.(of) ?? 0
   const more = storageMb({ spec }) - storageMb(record)
   if (more > 0) await context.entry?.grow(more)
-  const consequence = kind.consequence?.(record, spec)
+  const consequence = upload ? uploading(kind, record, upload) : kind.consequence?.(record, spec)
   const internal = {
     ...record.internal,
     ...consequence?.internal,
@@ -80,7 +94,7 @@ export const update = async (
   actor: Actor,
   name: string,
   body: unknown,
-  inside: Inside = {},
+  inside: Writing = {},
 ): Promise<Presented> => {
   const { kind, clock } = context
   const input = inputOf(kind, body)
@@ -91,7 +105,7 @@ export const update = async (
     const state = statusOf(kind, found, clock.now())
     if (leavingStatuses(kind).includes(state))
       throw fail('wrong_state', { kind: kind.kind, name, state, wanted: 'an update' })
-    return change(context, actor, found, [input, here])
+    return change(context, actor, found, [input, here, inside.upload])
   }
   try {
     const { after, generated } = await onNewest(step, attempts)

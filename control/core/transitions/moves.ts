@@ -13,9 +13,11 @@ import type {
 } from '../store/store.ts'
 import { instanceLife, type InstanceEvent } from './instance-life.ts'
 
-/** A record that is to be; its status is what its kind's table begins with. */
+/** A record that is to be. */
 export type Draft = Pick<Resource, 'uid' | 'kind' | 'workspace' | 'parent' | 'name' | 'metadata' | 'spec'> & {
   readonly internal?: Resource['internal']
+  /** One that its image is made for first begins with that; as its kind says unless given. */
+  readonly status?: string
 }
 
 /** Revisions that an event is about. */

@@ -74,7 +74,7 @@ const eventOf = (status: string, message: string, now: number, revisions: OfRevi
 const creating = (rules: RulesByKind, move: Extract<Move, { create: unknown }>, now: number): RecordWrites => {
   const { create: draft, message, revisions, credential } = move
   const kind = need(rules, draft.kind)
-  const status = kind.initialStatus?.(draft.spec) ?? kind.life?.initial ?? ''
+  const status = draft.status ?? kind.initialStatus?.(draft.spec) ?? kind.life?.initial ?? ''
   const resource: Resource = { internal: {}, ...draft, version: 1, status, createdAt: now, updatedAt: now }
   const within = withinOf(kind, draft.workspace, draft.parent)
   const references = referencesOf(rules, kind, draft.spec)

@@ -1,4 +1,7 @@
+import { buildMoves } from '../transitions/build-moves.ts'
 import { stateTable } from '../transitions/state-table.ts'
+
+const made = buildMoves('DEPLOYING')
 
 /**
  * The life of a record whose machines serve calls. A machine that sleeps, or was removed because nobody called, leaves it DEPLOYED.
@@ -7,30 +10,14 @@ import { stateTable } from '../transitions/state-table.ts'
  * - `deployed`: the revision that is to serve is ready     - `broke`: it cannot be made, or is not ready in time
  * - `deploy`: another revision is to serve                 - `change`: what the record says changed, and nothing of what serves
  * - `disable` / `enable`: spec.enabled                     - `delete`: asked for
- * - `upload`, `build`, `built`: what it is made from is sent, built, and ready to be deployed
+ * - `upload`, and the rest of UPLOADING and BUILDING: `transitions/build-moves.ts`
  * - `gone`: nothing of it is left on the box
  *
  * While a revision is uploaded, built, deployed or has failed, the one that served before goes on to serve.
  */
 export const servedLife = stateTable('DEPLOYING', {
-  UPLOADING: {
-    upload: 'UPLOADING',
-    build: 'BUILDING',
-    broke: 'FAILED',
-    deploy: 'DEPLOYING',
-    change: 'UPLOADING',
-    disable: 'DEACTIVATING',
-    delete: 'DELETING',
-  },
-  BUILDING: {
-    upload: 'UPLOADING',
-    built: 'DEPLOYING',
-    broke: 'FAILED',
-    deploy: 'DEPLOYING',
-    change: 'BUILDING',
-    disable: 'DEACTIVATING',
-    delete: 'DELETING',
-  },
+  UPLOADING: { ...made.UPLOADING, deploy: 'DEPLOYING', disable: 'DEACTIVATING' },
+  BUILDING: { ...made.BUILDING, deploy: 'DEPLOYING', disable: 'DEACTIVATING' },
   DEPLOYING: {
     waiting: 'DEPLOYING',
     deployed: 'DEPLOYED',
@@ -56,6 +43,6 @@ export const servedLife = stateTable('DEPLOYING', {
     delete: 'DELETING',
   },
   DEACTIVATING: { gone: 'DEACTIVATED', change: 'DEACTIVATING', enable: 'DEPLOYING', delete: 'DELETING' },
-  DEACTIVATED: { change: 'DEACTIVATED', enable: 'DEPLOYING', delete: 'DELETING' },
+  DEACTIVATED: { upload: 'UPLOADING', change: 'DEACTIVATED', enable: 'DEPLOYING', delete: 'DELETING' },
   DELETING: { delete: 'DELETING' },
 })

@@ -1,6 +1,7 @@
 /** Which revisions of a record have machines, and which of them serve: from what the spec wants and what was reached so far. */
 import type { Wanted } from '../transitions/rules.ts'
-import { trafficOf } from '../records/revisions.ts'
+import { isMade } from '../transitions/slot.ts'
+import { revisionsOf, trafficOf } from '../records/revisions.ts'
 import type { Resource } from '../store/store.ts'
 import { activeOf, specOfRevision, type ContentOf } from './content.ts'
 
@@ -27,10 +28,14 @@ const live: ReadonlySet<string> = new Set(['UPLOADING', 'BUILDING', 'DEPLOYING',
 
 export const isLive = ({ status }: Pick<Resource, 'status'>): boolean => live.has(status)
 
+/** Whether the revision waits for its image: it is the newest one while something is uploaded or built. */
+const isComing = (record: Resource, revision: string): boolean =>
+  isMade(record.status) && revisionsOf(record).all.at(-1)?.id === revision
+
 /** The canary that is to get calls beside the active revision. */
-export const canaryOf = ({ spec }: Pick<Resource, 'spec'>): string | undefined => {
-  const { active, canary, canaryPercent = 0 } = trafficOf(spec)
-  return canary && canary !== active && canaryPercent > 0 ? canary : undefined
+export const canaryOf = (record: Resource): string | undefined => {
+  const { active, canary, canaryPercent = 0 } = trafficOf(record.spec)
+  return canary && canary !== active && canaryPercent > 0 && !isComing(record, canary) ? canary : undefined
 }
 
 /** Whether the revision is one that is on its way and does not serve yet. */

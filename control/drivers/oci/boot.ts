@@ -90,6 +90,7 @@ const start = (attempt: Attempt, { firstId, disk }: Marker, { blank, etc }: Cont
     releasesDir,
     privatePlace: handsOnDescriptors(runtime),
     hidden: hiddenFrom(runtime, hierarchy),
+    store: spec.nests ?? false,
     signal,
   })
 }

@@ -97,8 +97,19 @@ export const rootOf = (
   address,
   resolvers: resolversOf(context, spec),
   etc: spec.etc ?? {},
+  nests: spec.nests ?? false,
   overlay: context.overlay,
 })
+
+/** Throws where a machine cannot nest, or its root would be root of the box: what it mounts must be a matter of its own users. */
+const needNest = ({ runtime }: Context, { nests }: MachineSpec, firstId: number | undefined): void => {
+  if (!nests) return
+  const refuse = (reason: string) => fail('driver_failed', { driver: 'oci', step: 'users', reason })
+  if (runtime.name === 'runsc')
+    throw refuse('gVisor has no namespaces that images could be built in; set HUTCH_RUNTIME=auto to build images')
+  if (firstId === undefined)
+    throw refuse('a machine that builds images needs users of its own; set HUTCH_USER_NAMESPACES=on')
+}
 
 /** From a slot and an empty directory to a machine that runs. */
 const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Marker> => {
@@ -107,6 +118,7 @@ const make = async (attempt: Attempt, earlier: Marker | undefined): Promise<Mark
   const disk = await planDisk(context, spec, earlier)
   const firstId = await chooseUsers(attempt, earlier)
   needOwnUsers(disk, firstId)
+  needNest(context, spec, firstId)
   if (earlier?.marks === 'trusted') await convertUpper(files, spec.rootfs)
   // A copy is the machine's own.
   const image = overlay ? imageMark(spec.rootfs) : undefined

@@ -8,6 +8,8 @@ export interface MachineFiles {
   /** What the sandbox writes: the upper layer of the overlay. */
   readonly upper: string
   readonly work: string
+  /** Of a machine that nests: for what cannot lie on an overlay. */
+  readonly store: string
   /** What its daemon keeps (`native/private-place.h`). */
   readonly private: string
   /** The file system that upper layer and work are in, where the machine has a disk of its own. */
@@ -25,6 +27,9 @@ export interface MachineFiles {
   /** Process id of what is starting the machine. */
   readonly starter: string
 }
+
+/** In a machine's directory, on its disk where that is a file. */
+export const storeName = 'store'
 
 export const machinesDir = (dataDir: string): string => join(dataDir, 'machines')
 
@@ -49,6 +54,7 @@ export const filesOf = (dataDir: string, id: string): MachineFiles => {
     marker: `${dir}/machine.json`,
     upper: `${dir}/upper`,
     work: `${dir}/work`,
+    store: `${dir}/${storeName}`,
     private: `${dir}/private`,
     disk: `${dir}/disk.img`,
     device: `${dir}/device`,

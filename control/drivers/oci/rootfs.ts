@@ -20,6 +20,8 @@ export interface RootInput {
   /** Further files of /etc, by their names. */
   readonly etc: Readonly<Record<string, string>>
   readonly overlay: boolean
+  /** It has a directory beside its root that is on no overlay. */
+  readonly nests?: boolean
   /** It is a generic machine's, which has nothing to write to yet. */
   readonly generic?: boolean
   /** Is told of each directory that the machine writes to, while there is nothing in it. */

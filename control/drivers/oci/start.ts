@@ -5,7 +5,7 @@ import { errno, fail } from '../../../shared/errors.ts'
 import { command } from '../../../shared/installation.ts'
 import { toolEnvironment } from './command.ts'
 import type { Runtime } from './context.ts'
-import type { MachineFiles } from './layout.ts'
+import { storeName, type MachineFiles } from './layout.ts'
 import { stageDir } from './names.ts'
 import { program } from './native/programs.ts'
 import { runProcess } from './process/run-process.ts'
@@ -56,6 +56,8 @@ export interface StageInput {
   readonly privatePlace: boolean
   /** Mount point that the runtime is not to see; undefined for none. */
   readonly hidden: string | undefined
+  /** The machine has a directory of its own that is on no overlay. */
+  readonly store?: boolean
   /** The runtime's command, which finds what it is to mount below `stageDir`. */
   readonly launch: readonly string[]
 }
@@ -70,8 +72,7 @@ export interface StartInput extends Omit<StageInput, 'launch' | 'files'> {
 
 /** Arguments of `start-machine`, whose file says what they mean. */
 export const stageCommand = (input: StageInput): string[] => {
-  const { files, usersOf, openFiles, image, generic, disk, bundleDir, releasesDir, privatePlace, hidden, launch } =
-    input
+  const { files, usersOf, openFiles, image, generic, disk, bundleDir, releasesDir, privatePlace, hidden, store } = input
   const orNone = (choices: readonly (string | undefined)[]) => choices.map(choice => choice ?? '-')
   return [
     files.starter,
@@ -84,7 +85,8 @@ export const stageCommand = (input: StageInput): string[] => {
     releasesDir ?? '-',
     privatePlace ? String(privateFd) : '-',
     hidden ?? '-',
-    ...launch,
+    store ? storeName : '-',
+    ...input.launch,
   ]
 }
 

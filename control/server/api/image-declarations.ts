@@ -1,7 +1,8 @@
 import { route } from '../../../shared/route.ts'
-import { flag, s } from '../../../shared/schema.ts'
+import { flag, s, text } from '../../../shared/schema.ts'
 import type { Access } from '../../core/access/access.ts'
 import { tenantQuery } from './paging.ts'
+import { bodyLimit } from './surface.ts'
 
 const image = s.object({
   metadata: s.object({
@@ -9,7 +10,7 @@ const image = s.object({
     displayName: s.string(),
     resourceType: s.string(),
     workspace: s.string(),
-    status: s.enum(['BUILT', 'BUILDING', 'FAILED']),
+    status: s.enum(['BUILT', 'UPLOADING', 'BUILDING', 'FAILED']),
     sourceWorkspace: s.optional(s.string()),
     createdAt: s.optional(s.string()),
     updatedAt: s.optional(s.string()),
@@ -46,6 +47,33 @@ export const listImages = route('GET /v0/images', {
   summary:
     'Lists the images that sandboxes can be made from: those of this host, what the workspace has pulled, and what others share with it',
   returns: s.array(image),
+})
+
+const namePattern = /^[a-z0-9]+(?:[-_]+[a-z0-9]+)*$/
+const word = (most: number) =>
+  text(most).check(s.regex(namePattern, 'must be lowercase letters and digits, with hyphens or underscores in between'))
+
+export const createImage = route('POST /v0/images', {
+  ...common('create'),
+  id: 'images.create',
+  summary: 'Has an image made: of sources that are uploaded afterwards, or of an image of this host or a registry',
+  query: s.object({ ...tenantQuery, 'skip-build': flag() }),
+  body: s.object({
+    name: word(49),
+    resourceType: word(40),
+    image: s.nullish(text(512)),
+    generation: s.nullish(text(16)),
+    dockerConfig: s.nullish(s.union([text(65_536), s.record(s.string(), s.unknown())])),
+  }),
+  bodyLimit,
+  returns: s.object({
+    name: s.string(),
+    resourceType: s.string(),
+    image: s.string(),
+    message: s.string(),
+    build: s.boolean(),
+  }),
+  errors: ['invalid_argument', 'invalid_body', 'invalid_image', 'image_refused', 'wrong_state', 'changed_meanwhile'],
 })
 
 export const deleteImages = route('DELETE /v0/images', {

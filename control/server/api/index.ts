@@ -33,6 +33,8 @@ import { mcpRoutes } from '../mcp/routes.ts'
 import { apiVersions as versions } from '../../base/config/api-versions.ts'
 import { managementTexts } from './texts.ts'
 import { managementSurface } from './surface.ts'
+import type { Builds } from '../../core/builds/builds.ts'
+import { uploadRoutes } from './uploads.ts'
 import { usageRoutes, type UsageDeps } from './usage.ts'
 import type { VersionNames } from './versions.ts'
 import { workspaceRoutes } from './workspaces.ts'
@@ -55,6 +57,8 @@ export interface ApiDeps {
   readonly abilities: Abilities
   readonly images: ImageRoutesDeps['images']
   readonly upkeep: ImageRoutesDeps['upkeep']
+  /** What uploads are taken in by; none are where it is left out. */
+  readonly builds?: Builds | undefined
   readonly drivers: UsageDeps['drivers']
   /** What can be done with each kind. */
   readonly verbs: readonly Crud[]
@@ -75,11 +79,14 @@ export interface ApiDeps {
 
 export const createApi = (deps: ApiDeps): Dispatcher => {
   const { store, clock, ids, log, names, keys, standing, images, upkeep, catalogues, abilities, verbs, outbound } = deps
-  const { drivers, removeWorkspace, denials, admitted, logins, routes = [] } = deps
+  const { drivers, removeWorkspace, denials, admitted, logins, routes = [], builds } = deps
   const { apiVersions, checkReplies = false, logRequests = false } = deps
   const kinds = verbs.map(({ kind }) => kind)
+  const uploadHeaders = names.headers('Upload-Url')
+  const counting = { countImages: (name: string) => countImages(images, name) }
+  const uploading = builds && { builds, headers: uploadHeaders }
   const bounds: Bound[] = [
-    ...verbs.flatMap(kindRoutes),
+    ...verbs.flatMap(one => kindRoutes(one, uploading)),
     ...kinds.filter(({ workload }) => workload?.outbound).flatMap(kind => outboundRoutes(kind, { store, outbound })),
     ...kinds.filter(({ workload }) => workload?.storageMb).flatMap(kind => usageRoutes(kind, { store, drivers })),
     ...kinds
@@ -91,16 +98,9 @@ export const createApi = (deps: ApiDeps): Dispatcher => {
     ...auditRoutes({ store, denials }),
     ...driveKeyRoutes(),
     ...leaveRoutes({ store, verbs }),
-    ...workspaceRoutes({
-      store,
-      clock,
-      ids,
-      kinds,
-      names,
-      removeWorkspace,
-      countImages: name => countImages(images, name),
-    }),
-    ...imageRoutes({ images, upkeep }),
+    ...workspaceRoutes({ store, clock, ids, kinds, names, removeWorkspace, ...counting }),
+    ...imageRoutes({ images, upkeep, builds, uploadHeaders }),
+    ...(builds ? uploadRoutes({ builds, store, kinds }) : []),
     ...personalKeyRoutes({ keys: deps.personalKeys }),
     ...routes,
     openApiRoutes(() => bounds, names),

@@ -1,6 +1,9 @@
 /** The endpoints of a kind, bound to what can be done with it. */
 import { fail } from '../../../shared/errors.ts'
 import { handle, json, reply, type Bound, type Context, type Route } from '../../../shared/route.ts'
+import type { Builds } from '../../core/builds/builds.ts'
+import type { Slot } from '../../core/transitions/slot.ts'
+import type { Presented } from '../../core/records/present.ts'
 import type { Actor, Crud } from '../../core/records/crud.ts'
 import { ancestorsOf, paramOf } from '../../core/records/address.ts'
 import type { Kind } from '../../core/records/kind.ts'
@@ -23,7 +26,7 @@ interface Asked {
   readonly body: unknown
 }
 
-type Answering = (verbs: Crud, asked: Asked, context: Context) => unknown
+type Answering = (verbs: Crud, asked: Asked, context: Context, uploading?: Uploading) => unknown
 
 const inside = ({ kind }: Crud, { params }: Asked) => ({
   parents: ancestorsOf(kind).map(ancestor => params[paramOf(ancestor)] as string),
@@ -51,29 +54,56 @@ const goneAs = ({ removed }: Kind, { record, answered }: Gone) => {
   return reply(removed.status, removed.status === 204 ? {} : { 'content-length': '0' })
 }
 
-/** A client that means to upload something is told before it tries, whatever the kind. */
-const noUploads = ({ request }: Context): void => {
-  if (request.search.get('upload') === 'true')
-    throw fail('invalid_argument', { field: 'upload', reason: 'this host takes no uploads yet' })
+/** What answers are given for records that wait for an upload. */
+export interface Uploading {
+  readonly builds: Pick<Builds, 'slot' | 'url'>
+  /** Names of the header that says where to send it. */
+  readonly headers: readonly string[]
+}
+
+/** A place for the upload that a client asks for; undefined when it asks for none. Throws `invalid_argument` for a kind that takes none. */
+const slotFor = ({ kind }: Crud, { request }: Context, uploading: Uploading | undefined): Slot | undefined => {
+  if (request.search.get('upload') !== 'true') return undefined
+  if (uploading && kind.imageAt) return uploading.builds.slot()
+  throw fail('invalid_argument', { field: 'upload', reason: `a ${kind.kind} takes no uploads on this host` })
+}
+
+/** The answer, with the address of the upload. */
+const withAddress = (
+  { verbs, context, uploading }: { verbs: Crud; context: Context; uploading: Uploading | undefined },
+  answered: Presented,
+  slot: Slot | undefined,
+) => {
+  if (!slot || !uploading) return answered
+  const { workspace } = actorOf(context)
+  const { name } = answered.metadata as { name: string }
+  const url = uploading.builds.url({ kind: verbs.kind.kind, workspace, parent: '', name }, slot)
+  return json(answered, { headers: Object.fromEntries(uploading.headers.map(header => [header, url])) })
 }
 
 /** Who answers which declaration. */
 const answering: Readonly<Record<string, Answering>> = {
-  list,
+  list: (verbs, asked, context) => list(verbs, asked, context),
   listAcross: (verbs, asked, context) => list(verbs, asked, context, true),
-  create: (verbs, asked, context) => {
+  create: async (verbs, asked, context, uploading) => {
     const { createIfNotExist = false, force = false } = asked.query
-    noUploads(context)
-    return verbs.create(actorOf(context), asked.body, { ...inside(verbs, asked), createIfNotExist, force })
+    const upload = slotFor(verbs, context, uploading)
+    const where = inside(verbs, asked)
+    // One that is there already waits for nothing.
+    const isSure = createIfNotExist && !upload
+    const made = await verbs.create(actorOf(context), asked.body, { ...where, createIfNotExist: isSure, force, upload })
+    return withAddress({ verbs, context, uploading }, made, upload)
   },
   byExternalId: (verbs, { params }, context) => verbs.getByExternalId(actorOf(context), params['externalId'] as string),
   get: (verbs, asked, context) => {
     const { show_secrets: showSecrets = false } = asked.query
     return verbs.get(actorOf(context), nameIn(verbs, asked), { ...inside(verbs, asked), showSecrets })
   },
-  update: (verbs, asked, context) => {
-    noUploads(context)
-    return verbs.update(actorOf(context), nameIn(verbs, asked), asked.body, inside(verbs, asked))
+  update: async (verbs, asked, context, uploading) => {
+    const upload = slotFor(verbs, context, uploading)
+    const where = { ...inside(verbs, asked), upload }
+    const changed = await verbs.update(actorOf(context), nameIn(verbs, asked), asked.body, where)
+    return withAddress({ verbs, context, uploading }, changed, upload)
   },
   remove: async (verbs, asked, context) =>
     goneAs(verbs.kind, await verbs.remove(actorOf(context), nameIn(verbs, asked), inside(verbs, asked))),
@@ -90,8 +120,8 @@ const act =
   }
 
 /** The bound endpoints of a kind. */
-export const kindRoutes = (verbs: Crud): Bound[] =>
+export const kindRoutes = (verbs: Crud, uploading?: Uploading): Bound[] =>
   Object.entries(declarationsOf(verbs.kind)).map(([name, declared]) => {
     const answer = answering[name] ?? act(name)
-    return handle(declared as Route, (asked, context) => answer(verbs, asked as Asked, context) as never)
+    return handle(declared as Route, (asked, context) => answer(verbs, asked as Asked, context, uploading) as never)
   })

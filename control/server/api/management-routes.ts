@@ -18,7 +18,15 @@ import {
 import { driveKeys } from './drive-keys.ts'
 import { getConfiguration, getFeature, listFeatures, listLocations, listPublicIps } from './place-declarations.ts'
 import { leaveWorkspace } from './leave.ts'
-import { deleteImage, deleteImages, deleteTag, getImage, imageProgress, listImages } from './image-declarations.ts'
+import {
+  createImage,
+  deleteImage,
+  deleteImages,
+  deleteTag,
+  getImage,
+  imageProgress,
+  listImages,
+} from './image-declarations.ts'
 import { declarationsOf } from './kind-declarations.ts'
 import { declareKind } from './kind-client.ts'
 import { declareLinks } from './links.ts'
@@ -30,6 +38,7 @@ import { declareOutbound } from './outbound.ts'
 import { createPersonalKey, listPersonalKeys, removePersonalKey } from './personal-key-declarations.ts'
 import { managementMcp } from '../mcp/routes.ts'
 import { listRuns, listSandboxRuns, scheduleMetrics } from './schedules.ts'
+import { buildLog, upload } from './uploads.ts'
 import { declareUsage } from './usage.ts'
 import { listWarmPools } from './warm.ts'
 import {
@@ -68,12 +77,14 @@ export const managementRoutes = {
   health: { get: getHealth, metrics: getMetrics },
   images: {
     list: listImages,
+    create: createImage,
     get: getImage,
     progress: imageProgress,
     delete: deleteImage,
     deleteTag,
     deleteUnused: deleteImages,
   },
+  uploads: { send: upload, log: buildLog },
   personalKeys: { list: listPersonalKeys, create: createPersonalKey, remove: removePersonalKey },
   sandboxes: declareKind(sandboxFace),
   links: declareLinks(defineKind(sandboxFace)),

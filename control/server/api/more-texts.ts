@@ -26,6 +26,8 @@ export const moreTexts: Texts = {
   'health.drivers': ['`ok`, or why machines cannot be looked after', 'ok'],
   'health.disk': ['`ok`, or what the disk of the data directory lacks', 'ok'],
   'health.draining': ['Whether no new sandboxes are taken', false],
+  dockerConfig: ['Logins for registries, as Docker has them: text or an object', { auths: {} }],
+  build: ['Whether sources are to be uploaded', true],
   targetWorkspace: ['Workspace that it is shared with', 'team'],
   targetAccountId: ['Account of that workspace, where it is another one', 'default'],
   workspaceDisplayName: ['Name of the workspace for people', 'Team'],

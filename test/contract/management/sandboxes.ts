@@ -153,7 +153,7 @@ export const storage: readonly Step[] = [
   step('DELETE /drives/{driveName}', { message: String, name: 'd' }, { without: ['metadata'] }),
   refused('DELETE /drives/{driveName}', 404),
   step('GET /images', [{ metadata: { name: 'base' }, spec: { tags: [{ name: 'latest' }] } }]),
-  step('POST /images', undefined, { body: { name: 'mine', resourceType: 'sandbox' }, status: 400 }),
+  step('POST /images', { name: 'mine', resourceType: 'sandbox' }, { body: { name: 'mine', resourceType: 'sandbox' } }),
   refused('POST /images', 400, { body: {} }),
   step('DELETE /images', { deleted: 0, message: String }),
   step('GET /images/{resourceType}/{imageName}', { metadata: { name: 'base', status: 'BUILT' } }),

@@ -1,5 +1,6 @@
 /** One repository of a registry, in the distribution protocol (https://distribution.github.io/distribution/spec/api/). */
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import { fail } from '../../../../shared/errors.ts'
 import { parse, s } from '../../../../shared/schema.ts'
 import type { RegistryRule } from '../../../base/config.ts'
@@ -18,7 +19,7 @@ export interface Repository {
   /** The manifest for this machine, with its digest (`sha256:…`). Throws `unprocessable` when there is none. */
   manifest(signal: AbortSignal): Promise<{ manifest: Manifest; digest: string }>
   /** The bytes of a blob; whoever reads them checks their digest. */
-  blob(digest: string, signal: AbortSignal): Promise<Answer['body']>
+  blob(digest: string, signal: AbortSignal): Promise<Readable>
 }
 
 const maxManifest = 4 * 1024 * 1024

@@ -7,6 +7,8 @@ import type { Images } from '../images.ts'
 import type { Pulled } from '../pulled.ts'
 import { splitReference } from '../tags.ts'
 import type { Store } from '../../store/store.ts'
+import type { BuiltImage } from '../built.ts'
+import { builtUsers, unusedBuilt } from './built-use.ts'
 import { digestsInUse, usersOf, type UseDeps } from './use.ts'
 
 export interface ImageUpkeep {
@@ -17,10 +19,12 @@ export interface ImageUpkeep {
   removeUnused(workspace: string): Promise<number>
   /** Forgets these. Throws `invalid_argument` when one is in use, or a record does not say what it is made of, and then none is forgotten. */
   remove(workspace: string, pulled: readonly Pulled[]): Promise<void>
+  /** The same of images that the workspace has built. */
+  removeBuilt(workspace: string, built: readonly BuiltImage[]): Promise<void>
 }
 
 export interface UpkeepDeps extends UseDeps {
-  readonly images: Pick<Images, 'remoteName' | 'trees' | 'pulling' | 'offered' | 'collect'>
+  readonly images: Pick<Images, 'remoteName' | 'trees' | 'pulling' | 'built' | 'keyOf' | 'offered' | 'collect'>
   readonly store: Pick<Store, 'resources' | 'instances' | 'tenants'>
   readonly clock: Clock
   readonly log: Log
@@ -37,6 +41,9 @@ const collect = async (deps: UpkeepDeps): Promise<void> => {
     if (!(await store.tenants.workspace(workspace)))
       for (const { reference } of await images.pulling.list(workspace))
         await images.pulling.remove(workspace, reference)
+  for (const workspace of await images.built.workspaces())
+    if (!(await store.tenants.workspace(workspace)))
+      for (const { reference } of await images.built.list(workspace)) await images.built.remove(workspace, reference)
   const removed = await images.collect(await digestsInUse(deps))
   if (removed.length > 0) log.info('images.collected', { digests: removed })
 }
@@ -67,7 +74,21 @@ export const imageUpkeep = (deps: UpkeepDeps, closer: Closing): ImageUpkeep => {
       if (unused.length > 0 && unknown)
         throw fail('unavailable', { what: `which images are unused is not known: ${unknown} ${inTheWay}`, next })
       await forget(workspace, unused)
-      return unused.length
+      const built = await unusedBuilt(deps, workspace)
+      for (const { reference } of built) await images.built.remove(workspace, reference)
+      if (built.length > 0) await soon()
+      return unused.length + built.length
+    },
+    async removeBuilt(workspace, built) {
+      const users = await builtUsers(deps, workspace)
+      const used = built.find(({ reference }) => users.has(reference))
+      if (used)
+        throw fail('invalid_argument', {
+          field: 'imageName',
+          reason: `"${used.reference}" is in use by ${users.get(used.reference)}`,
+        })
+      for (const { reference } of built) await images.built.remove(workspace, reference)
+      await soon()
     },
     async remove(workspace, pulled) {
       const { of: users, unknown } = await usersOf(deps, workspace, pulled)

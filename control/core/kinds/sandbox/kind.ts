@@ -71,6 +71,8 @@ export const sandboxFace = {
   names: namesFrom('sandbox'),
   createsIfMissing: true,
   showsSecrets: true,
+  uploads: true,
+  imageAt: ['runtime', 'image'],
   actions: [restartAction, ...notAvailable],
 } as const satisfies KindFace
 

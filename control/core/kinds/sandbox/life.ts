@@ -1,4 +1,7 @@
+import { buildMoves } from '../../transitions/build-moves.ts'
 import { stateTable } from '../../transitions/state-table.ts'
+
+const made = buildMoves('DEPLOYING')
 
 /**
  * The life of a sandbox. Standby is not a status: a sleeping sandbox is DEPLOYED.
@@ -9,10 +12,14 @@ import { stateTable } from '../../transitions/state-table.ts'
  * - `redeploy`: its image, memory or environment changed; a new machine takes the place of the one it has
  * - `restart`: asked for; its machine is ended and started again with its files, one that could not be made is tried anew
  * - `disable` / `enable`: spec.enabled      - `delete`: asked for      - `expire`: one of its rules of expiry fired
+ * - the rest of UPLOADING and BUILDING: `transitions/build-moves.ts`
  * - `gone`: nothing of it is left on the box
  */
 export const sandboxLife = stateTable('DEPLOYING', {
+  UPLOADING: { ...made.UPLOADING, disable: 'DEACTIVATING', expire: 'DELETING' },
+  BUILDING: { ...made.BUILDING, disable: 'DEACTIVATING', expire: 'DELETING' },
   DEPLOYING: {
+    upload: 'UPLOADING',
     waiting: 'DEPLOYING',
     deployed: 'DEPLOYED',
     broke: 'FAILED',
@@ -23,6 +30,7 @@ export const sandboxLife = stateTable('DEPLOYING', {
     expire: 'DELETING',
   },
   DEPLOYED: {
+    upload: 'UPLOADING',
     lost: 'DEPLOYING',
     redeploy: 'DEPLOYING',
     restart: 'DEPLOYING',
@@ -31,6 +39,7 @@ export const sandboxLife = stateTable('DEPLOYING', {
     expire: 'DELETING',
   },
   FAILED: {
+    upload: 'UPLOADING',
     redeploy: 'DEPLOYING',
     restart: 'DEPLOYING',
     disable: 'DEACTIVATING',
@@ -38,7 +47,7 @@ export const sandboxLife = stateTable('DEPLOYING', {
     expire: 'DELETING',
   },
   DEACTIVATING: { gone: 'DEACTIVATED', enable: 'DEPLOYING', delete: 'DELETING', expire: 'DELETING' },
-  DEACTIVATED: { enable: 'DEPLOYING', delete: 'DELETING', expire: 'DELETING' },
+  DEACTIVATED: { upload: 'UPLOADING', enable: 'DEPLOYING', delete: 'DELETING', expire: 'DELETING' },
   DELETING: { gone: 'TERMINATED', delete: 'DELETING' },
   TERMINATED: { delete: 'TERMINATED' },
 })

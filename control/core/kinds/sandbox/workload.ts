@@ -2,6 +2,7 @@
 import { tidyAfterMs } from '../../../../shared/wire/system.ts'
 import { durationMs } from '../../../../shared/durations.ts'
 import type { MachinePlan, StandbyRule, Workload } from '../../transitions/rules.ts'
+import { isMade, slotOf } from '../../transitions/slot.ts'
 import type { Instance, Rate, Resource } from '../../store/store.ts'
 import { storageMbOf, storedSandbox } from './stored.ts'
 
@@ -54,10 +55,12 @@ export const sandboxWorkload = (
     readonly plan: (owner: Resource, instance: Instance) => Promise<MachinePlan>
   },
 ): Workload => ({
-  wanted: owner =>
-    owner.status === 'DEPLOYING' || owner.status === 'DEPLOYED'
+  wanted(owner) {
+    const serves = isMade(owner.status) && slotOf(owner)?.serves === true
+    return serves || owner.status === 'DEPLOYING' || owner.status === 'DEPLOYED'
       ? [{ revision: String(redeploysOf(owner)), count: 1 }]
-      : [],
+      : []
+  },
   rates,
   plan: options.plan,
   storageMb: owner => storageMbOf(storedSandbox(owner).runtime),

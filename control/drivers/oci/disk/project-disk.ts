@@ -52,9 +52,10 @@ const bound = ({ dir }: MachineFiles, disk: Disk, moreMb = 0): void => {
 }
 
 /** All that may have the number. */
-const treesOf = ({ upper, work, private: kept, settling }: MachineFiles): readonly string[] => [
+const treesOf = ({ upper, work, store, private: kept, settling }: MachineFiles): readonly string[] => [
   upper,
   work,
+  store,
   kept,
   settling,
 ]
@@ -117,10 +118,11 @@ export const projectDisks = (): DiskKind => {
       if (earlier) for (const tree of [files.upper, files.private]) await adopt(root, tree, project)
       await removeDirectory(files.settling)
       const made = (directory: string) => joinProject(directory, project)
-      if (!existsSync(files.private)) {
-        mkdirSync(files.private, { mode: 0o700 })
-        made(files.private)
-      }
+      for (const place of root.nests ? [files.private, files.store] : [files.private])
+        if (!existsSync(place)) {
+          mkdirSync(place, { mode: 0o700 })
+          made(place)
+        }
       await (earlier ? prepareAgain({ ...root, made }) : prepareRoot({ ...root, made }))
       return undefined
     },

@@ -3,7 +3,7 @@
  * <command>, the runtime.
  *
  *     start-machine <starter> <output> <stage> <users|-> <files|-> <image|-> <upper|-> <machine> <disk|-> <blocks|->
- *         <blank|-> <bundle> <releases|-> <private|-> <hidden|-> <command> ...
+ *         <blank|-> <bundle> <releases|-> <private|-> <hidden|-> <store|-> <command> ...
  *
  * It is told (told.h) what <command> finds as <stage>/config.json (`config`), what is the standard input of what runs in the machine (`input`), and
  * the host's files for the /etc of a machine with a disk of its own (`etc/<name>`). <disk> is the file its upper directory is in (machine-disk.h), of which it
@@ -15,6 +15,7 @@
  *     <stage>/root        overlay of the image and of the machine's upper directory (image `-`: the machine's own copy)
  *     <stage>/hutch       the runtime bundle, read-only
  *     <stage>/releases    other bundles, read-only
+ *     <stage>/store       the directory <store> beside the upper one, on no overlay: for a machine that has overlays of its own
  *     <stage>/users       the user namespace, by the network namespace <users> that belongs to it
  *     <stage>/dev         device nodes of this machine alone
  *     <stage>/volumes     the volumes it is told of (machine-volumes.h)
@@ -106,7 +107,7 @@ static void name_users(int users) {
 }
 
 struct plan {
-  const char *starter, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden;
+  const char *starter, *output, *network, *files, *upper, *machine, *bundle, *releases, *private_place, *hidden, *store;
   struct told told;
   struct root root;
   struct disk disk;
@@ -131,6 +132,17 @@ static struct bundles mount_bundles(const struct plan *plan) {
                           .releases = plan->releases ? readable_overlay("bundles") : -1};
 }
 
+/* In `machine`, which shows no link in its place: nobody but the host writes beside the upper directory. */
+static void make_store(int machine, const char *name) {
+  if (mkdirat(machine, name, 0700) < 0 && errno != EEXIST) fail(name);
+}
+
+static int clone_store(const char *name) {
+  char path[64];
+  snprintf(path, sizeof path, "machine/%s", name);
+  return clone_tree(path);
+}
+
 struct layers {
   /* Where the machine has a disk of its own. */
   struct mounted_disk disk;
@@ -146,6 +158,7 @@ static struct layers show_layers(const struct plan *plan, int users) {
     furnish(machine, plan->root.image, &plan->told);
     make_way(machine);
   }
+  if (plan->store) make_store(machine, plan->store);
   layers.has_private_place = plan->private_place && make_private_place(machine, plan->root.image ? plan->upper : "root");
   place_tree(machine, plan->disk.file ? plan->disk.file : plan->machine, "machine", users);
   show(plan->bundle, plan->bundle_place, -1);
@@ -193,6 +206,7 @@ static void show_tmp(void) {
 static int put_together(const struct plan *plan, int users) {
   struct layers layers = show_layers(plan, users);
   int own = layers.has_private_place ? clone_tree("machine/" private_name) : -1;
+  int store = plan->store ? clone_store(plan->store) : -1;
   int root = plan->root.image ? mount_root(&plan->root, plan->upper, users) : -1;
   if (plan->disk.file) close_disk(plan, &layers.disk);
   struct bundles bundles = mount_bundles(plan);
@@ -202,6 +216,7 @@ static int put_together(const struct plan *plan, int users) {
   show_tmp();
   move(bundles.hutch, "hutch");
   if (plan->releases) move(bundles.releases, "releases");
+  if (store >= 0) move(store, "store");
   if (users >= 0) name_users(users);
   make_nodes(owner_of("machine"));
   hide_layers(plan);
@@ -220,14 +235,15 @@ static struct plan plan_of(char **argument, char device[PATH_MAX]) {
                       .bundle = argument[12],
                       .releases = chosen(argument[13]),
                       .private_place = chosen(argument[14]),
-                      .hidden = chosen(argument[15])};
+                      .hidden = chosen(argument[15]),
+                      .store = chosen(argument[16])};
   snprintf(device, PATH_MAX, "%s/device", plan.machine);
   name_bundle(&plan);
   return plan;
 }
 
 int main(int count, char **argument) {
-  if (count < 17) return 1;
+  if (count < 18) return 1;
   char device[PATH_MAX];
   struct plan plan = plan_of(argument, device);
   announce(plan.starter, plan.output);
@@ -237,14 +253,14 @@ int main(int count, char **argument) {
   int users = plan.network ? user_namespace(plan.network) : -1;
   if (plan.files) limit(plan.files);
   begin_uptime();
-  make_stage(plan.root.stage,
-             (const char *const[]){"root", "tmp", "hutch", "releases", "image", "bundle", "none", "volumes", NULL});
+  make_stage(plan.root.stage, (const char *const[]){"root", "tmp", "hutch", "releases", "store", "image", "bundle",
+                                                    "none", "volumes", NULL});
   write_config(plan.told);
   int own = put_together(&plan, users);
   if (chdir("/") < 0) fail("/");
   if (plan.hidden && syscall(SYS_umount2, plan.hidden, DETACH) < 0) fail(plan.hidden);
   // The runtime is told of one descriptor, so there is one.
   if (plan.private_place) hand_over(own < 0 ? open_part((struct told){NULL, NULL}, "private place") : own);
-  execv(argument[16], argument + 16);
-  fail(argument[16]);
+  execv(argument[17], argument + 17);
+  fail(argument[17]);
 }

@@ -50,7 +50,7 @@ export const trialConfig = (group: string, netns: string, { firstId, command = '
         { type: 'network', path: `/run/netns/${netns}` },
       ],
       resources: { memory: { limit: 256 * 1024 * 1024 }, pids: { limit: 64 }, cpu: { shares: 1024 } },
-      seccomp: seccompProfile(process.arch, { aio: true }),
+      seccomp: seccompProfile(process.arch, { aio: true, nests: false }),
     },
   }
 }

@@ -67,7 +67,7 @@ const linux = (input: ConfigInput): object => ({
   resources: resources(input),
   // In a user namespace nodes cannot be made: there it is one of the stage's, like those that the runtime adds itself.
   devices: input.firstId === undefined ? [tunnelDevice] : [],
-  seccomp: seccompProfile(input.arch, { aio: input.aio }),
+  seccomp: seccompProfile(input.arch, { aio: input.aio, nests: input.spec.nests ?? false }),
   sysctl: {
     'net.ipv4.ip_unprivileged_port_start': '0',
     'net.ipv4.ping_group_range': `0 ${input.firstId === undefined ? 2_147_483_647 : idsPerMachine - 1}`,
@@ -112,6 +112,7 @@ export const runtimeConfig = (input: ConfigInput): object => {
       ownUsers: firstId !== undefined,
       ownTmp: input.ownTmp,
       volumes: spec.volumes ?? [],
+      nests: spec.nests ?? false,
     }),
     process: {
       terminal: false,

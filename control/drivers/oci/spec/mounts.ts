@@ -16,6 +16,9 @@ export const releasesMount = '/.hutch/releases'
 const readOnly = ['bind', 'ro', 'nosuid', 'nodev']
 const quiet = ['nosuid', 'noexec', 'nodev']
 
+/** Where a machine that nests keeps layers of its own. */
+const nestedStore = '/var/lib/containers'
+
 /** Pseudo-terminals of one machine; the kernel has a number of them for all (`shared-limits.ts`). */
 export const terminals = 1_024
 
@@ -28,6 +31,8 @@ export interface MountInput {
   readonly volumes?: readonly Pick<ShownVolume, 'mountPath' | 'readOnly'>[]
   /** The runtime would put memory over an empty /tmp, without end and gone with the next start. */
   readonly ownTmp?: boolean
+  /** It has a directory that is on no overlay. */
+  readonly nests?: boolean
 }
 
 /** By place on the stage, where each is without setuid and devices already. */
@@ -42,7 +47,14 @@ const volumeMount = ({ mountPath, readOnly }: Pick<ShownVolume, 'mountPath' | 'r
 export const sharedMemoryMb = (memoryMb: number): number => Math.max(64, Math.floor(memoryMb / 2))
 
 /** `/dev` holds the standard nodes only, `/sys` and the control groups are read-only, `/.hutch` is the runtime bundle. */
-export const mountsOf = ({ memoryMb, releases, ownUsers, ownTmp = false, volumes = [] }: MountInput): Mount[] => [
+export const mountsOf = ({
+  memoryMb,
+  releases,
+  ownUsers,
+  ownTmp = false,
+  volumes = [],
+  nests = false,
+}: MountInput): Mount[] => [
   // First, so that none covers what follows.
   ...volumes.map(volumeMount),
   { destination: '/proc', type: 'proc', source: 'proc', options: quiet },
@@ -67,6 +79,9 @@ export const mountsOf = ({ memoryMb, releases, ownUsers, ownTmp = false, volumes
     ? [{ destination: releasesMount, type: 'bind', source: join(stageDir, 'releases'), options: readOnly }]
     : []),
   ...(ownTmp ? [{ destination: '/tmp', type: 'bind', source: join(stageDir, 'tmp'), options: ['bind'] }] : []),
+  ...(nests
+    ? [{ destination: nestedStore, type: 'bind', source: join(stageDir, 'store'), options: ['bind', 'nodev'] }]
+    : []),
   ...(ownUsers
     ? [{ destination: '/dev/net/tun', type: 'bind', source: join(stageDir, 'dev/tun'), options: ['bind', 'nosuid'] }]
     : []),

@@ -47,13 +47,25 @@ const socketArgs = (family: number, protocol?: number) => [
   ...(protocol === undefined ? [] : [{ index: 2, value: protocol, op: 'SCMP_CMP_EQ' }]),
 ]
 
-/** `aio` says whether machines may set up contexts for asynchronous I/O. */
-export const seccompProfile = (arch: string, { aio }: { aio: boolean }): object => ({
+/** What takes a capability in the user namespace that a program makes for itself, and no more than that. */
+const nestingCalls = ['mount', 'umount2', 'unshare', 'setns', 'pivot_root', 'sethostname', 'setdomainname']
+
+export interface SeccompOptions {
+  /** Machines may set up contexts for asynchronous I/O. */
+  readonly aio: boolean
+  /** Programs may make namespaces of their own. */
+  readonly nests: boolean
+}
+
+export const seccompProfile = (arch: string, { aio, nests }: SeccompOptions): object => ({
   defaultAction: 'SCMP_ACT_ERRNO',
   defaultErrnoRet: eperm,
   architectures: architectures[arch] ?? [],
   syscalls: [
-    { names: [...allowedCalls, ...(archCalls[arch] ?? [])], action: 'SCMP_ACT_ALLOW' },
+    {
+      names: [...allowedCalls, ...(archCalls[arch] ?? []), ...(nests ? nestingCalls : [])],
+      action: 'SCMP_ACT_ALLOW',
+    },
     aio
       ? { names: ['io_setup'], action: 'SCMP_ACT_ALLOW' }
       : { names: ['io_setup'], action: 'SCMP_ACT_ERRNO', errnoRet: enosys },
@@ -73,7 +85,7 @@ export const seccompProfile = (arch: string, { aio }: { aio: boolean }): object 
     {
       names: ['clone'],
       action: 'SCMP_ACT_ALLOW',
-      args: [{ index: 0, value: newNamespaces, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }],
+      ...(nests ? {} : { args: [{ index: 0, value: newNamespaces, valueTwo: 0, op: 'SCMP_CMP_MASKED_EQ' }] }),
     },
     // Its flags are in memory where no filter sees them; ENOSYS makes libraries fall back to clone.
     { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: enosys },

@@ -149,7 +149,7 @@ t.test('what would do nothing is refused, and what does nothing is named', async
   })
   const refused: [string, object, RegExp][] = [
     ['/sandboxes', { runtime: { extraArgs: { tun: 'disabled', nfs: 'enabled' } } }, /^spec.runtime.extraArgs.nfs: /],
-    ['/sandboxes?upload=true', {}, /^upload: /],
+    ['/volume_templates?upload=true', {}, /^upload: /],
   ]
   for (const [path, spec, message] of refused)
     t.match(await call('POST', path, { metadata: { name: 'b' }, spec }), { status: 400, body: { message } })
