@@ -1,4 +1,5 @@
 import type { MachineIdentity } from '../../shared/wire/host.ts'
+import type { Snapshotter } from './snapshotter.ts'
 import type { Storage } from './storage.ts'
 import type { MachineVolume, Volumes } from './volumes.ts'
 
@@ -47,6 +48,7 @@ export interface Driver {
   readonly keeper?: Keeper
   readonly storage?: Storage
   readonly volumes?: Volumes
+  readonly snapshotter?: Snapshotter
   close(): Promise<void>
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../shared/clock.ts'
 import { fail, isError, messageOf } from '../../shared/errors.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Claimer, Driver, Freezer, Mounter } from './driver.ts'
+import type { Snapshotter } from './snapshotter.ts'
 import type { Storage } from './storage.ts'
 import type { Volumes } from './volumes.ts'
 
@@ -81,6 +82,29 @@ const supervisedVolumes = (volumes: Volumes, bounded: Bounded, { createMs, other
   remove: id => bounded('remove volume', { volume: id }, otherMs, undefined, () => volumes.remove(id)),
 })
 
+/** A copy takes as long as there is of it: its steps have bounds of their own. */
+const copyMs = 3_600_000
+
+const supervisedSnapshotter = (snapshotter: Snapshotter, bounded: Bounded): Snapshotter => {
+  const within = <T>(
+    verb: string,
+    about: object,
+    outer: AbortSignal | undefined,
+    run: (signal: AbortSignal) => Promise<T>,
+  ) => bounded(`snapshot.${verb}`, about, copyMs, outer, run)
+  const { prepare, commit, mount, restore, view, remove } = snapshotter
+  return {
+    ...snapshotter,
+    prepare: (id, machine, outer) => within('prepare', { id, machine }, outer, signal => prepare(id, machine, signal)),
+    commit: (id, machine, still, outer) =>
+      within('commit', { id, machine }, outer, signal => commit(id, machine, still, signal)),
+    mount: (id, machine, outer) => within('mount', { id, machine }, outer, signal => mount(id, machine, signal)),
+    restore: (id, machine, outer) => within('restore', { id, machine }, outer, signal => restore(id, machine, signal)),
+    view: (id, outer) => within('view', { id }, outer, signal => view(id, signal)),
+    remove: id => within('remove', { id }, undefined, () => remove(id)),
+  }
+}
+
 const supervisedMounter = (mounter: Mounter, bounded: Bounded, { otherMs }: Deadlines): Mounter => ({
   table: id => bounded('table', { machine: id }, otherMs, undefined, () => mounter.table(id)),
   mount: (id, wanted) => bounded('mount', { machine: id }, otherMs, undefined, () => mounter.mount(id, wanted)),
@@ -118,6 +142,7 @@ export const supervise = (driver: Driver, deps: { log: Log; clock: Clock; deadli
     ...(storage ? { storage } : {}),
     ...(volumes ? { volumes } : {}),
     ...(driver.keeper ? { keeper: driver.keeper } : {}),
+    ...(driver.snapshotter ? { snapshotter: supervisedSnapshotter(driver.snapshotter, bounded) } : {}),
     close: () => driver.close(),
   }
 }

@@ -38,6 +38,8 @@ export interface Context {
   /** False when the data directory's file system carries no overlay: roots are copies then. */
   readonly overlay: boolean
   readonly disks: Disks
+  /** Copies of files in the data directory share their blocks. */
+  readonly shareBlocks: boolean
   readonly pidsLimit: number
   /** Asynchronous I/O has room for all machines. */
   readonly aio: boolean

@@ -17,6 +17,7 @@ import type { Slot } from './net/link.ts'
 import { addressOf, lookAt } from './phase.ts'
 import { endMachine, removeMachine } from './remove.ts'
 import { hostFiles, prepareAgain, prepareRoot, type RootInput } from './rootfs.ts'
+import { settleRestore, swapBack, swapIn } from './snapshots/restore.ts'
 import { chooseUsers } from './users/choose.ts'
 import { convertUpper } from './users/convert.ts'
 import { prepareVolumes } from './volumes/prepare.ts'
@@ -39,6 +40,7 @@ const markerOf = ({ context, spec, slot, document }: Attempt, earlier: Marker | 
   held: spec.held ?? false,
   ...(earlier?.disk ? { disk: earlier.disk } : {}),
   ...(spec.volumes?.length ? { volumes: spec.volumes.map(({ id, ephemeral }) => ({ id, ephemeral })) } : {}),
+  ...(earlier?.origin ? { origin: earlier.origin } : {}),
   anonymous: spec.anonymous ?? false,
 })
 
@@ -158,11 +160,12 @@ export const createMachine = async (
   const files = filesOf(dataDir, spec.id)
   const before = await lookAt(context, spec.id)
   if (before.phase === 'running' || before.phase === 'frozen') return before
-  const earlier = earlierLife(context, files)
+  const found = earlierLife(context, files)
   // One that cannot have what it is to have stays as it is.
-  if (earlier) await planDisk(context, spec, earlier)
-  const clear = earlier ? endMachine : removeMachine
+  if (found) await planDisk(context, spec, found)
+  const clear = found ? endMachine : removeMachine
   if (await hasTraces(context, files, spec.id)) await clear(context, spec.id, signal)
+  const earlier = found && (await swapIn(files, found))
   const slot = await slots.take(spec.id, signal)
   const document = bootDocumentOf(spec, context.bundle, slot, resolversOf(context, spec), sealOf(context, earlier))
   const attempt: Attempt = { context, spec, slot, files, document, signal, onRising }
@@ -176,10 +179,12 @@ export const createMachine = async (
   }
   try {
     const marker = await make(attempt, earlier)
+    await settleRestore(files)
     return { id: spec.id, phase: 'running', address: addressOf(spec.id, marker) }
   } catch (error) {
     // Nothing runs after a failure; what cannot be removed now is listed as half-made.
     await clear(context, spec.id).catch(also => log.warn('machine.left', { machine: spec.id, error: also }))
+    if (earlier && (await swapBack(files))) log.warn('machine.not-restored', { machine: spec.id, error })
     throw error
   }
 }

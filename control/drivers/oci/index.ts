@@ -18,7 +18,6 @@ import { reclaimGroup } from './cgroup/reclaim.ts'
 import { groupStats } from './cgroup/stats.ts'
 import { claimMachine } from './claim/claim.ts'
 import { openGenericRoot } from './claim/generic.ts'
-import { run, tool } from './command.ts'
 import { growNow } from './disk/grow.ts'
 import { shareOf } from './disk/used.ts'
 import { groupOf, type Context } from './context.ts'
@@ -31,17 +30,10 @@ import { processAt } from './net/process-at.ts'
 import { openContext } from './open.ts'
 import { probeOci } from './probe.ts'
 import { endMachine, removeMachine } from './remove.ts'
+import { flushMachine } from './snapshots/cut.ts'
+import { ociSnapshotter } from './snapshots/index.ts'
 import { volumeFile } from './volumes/files.ts'
 import { ociVolumes } from './volumes/volumes.ts'
-
-/** What was written is on the disk, and so in the file that it is in: the machine stands still meanwhile. */
-const flush = async ({ hierarchy, names }: Context, id: string, hasVolumes: boolean): Promise<void> => {
-  const [pid] = await processesIn(hierarchy, groupOf(names, id))
-  if (pid === undefined) return
-  // The way to a volume is the tenant's, who may have put a link there: all of the box's file systems instead.
-  const args = hasVolumes ? [] : ['--file-system', `/proc/${pid}/root/`]
-  await run({ step: 'flush disk', file: tool('sync'), args })
-}
 
 /** Without an overlay nothing outlives a machine's end: a whole copy cannot tell the tenant's files from the image's. */
 const keptFiles = async (context: Context, id: string): Promise<readonly string[]> => {
@@ -52,7 +44,7 @@ const keptFiles = async (context: Context, id: string): Promise<readonly string[
   const attached = (found.volumes ?? [])
     .filter(({ ephemeral }) => !ephemeral)
     .map(volume => volumeFile(dataDir, volume.id))
-  if (found.disk || attached.length > 0) await flush(context, id, attached.length > 0)
+  if (found.disk || attached.length > 0) await flushMachine(context, id, attached.length > 0)
   const kept = found.disk ? context.disks.of(found.disk).kept(files) : [files.upper]
   return [files.marker, ...[...kept, ...attached].filter(path => existsSync(path))].map(path => relative(dataDir, path))
 }
@@ -104,6 +96,8 @@ export const openOci = async (config: DriverConfig, deps: DriverDeps): Promise<D
     ...storageOf(context),
     volumes: ociVolumes(context),
     keeper: { filesOf: id => keptFiles(context, id) },
+    // A whole copy cannot tell the tenant's files from the image's.
+    ...(context.overlay ? { snapshotter: ociSnapshotter(context) } : {}),
     // What runs on gVisor has its mounts and names in gVisor, where nothing of this kernel comes.
     ...(runtime.name === 'runsc'
       ? {}

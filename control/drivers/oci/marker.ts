@@ -36,6 +36,8 @@ const shape = s.object({
   sealed: s._default(s.boolean(), false),
   /** Whose attributes mark what the upper layer hides: those of today, or `trusted` ones of versions before. */
   marks: s._default(s.enum(['trusted', 'user']), 'trusted'),
+  /** The snapshot that its files come from; absent when they come from its image. */
+  origin: s.optional(s.string()),
 })
 export type Marker = Out<typeof shape>
 

@@ -33,6 +33,8 @@ import { chooseRuntime } from './probe/choose-runtime.ts'
 import { chooseStack, ownNetworkStack } from './probe/runtime.ts'
 import { hostResolvers } from './resolvers.ts'
 import { runtimeOf } from './runtime.ts'
+import { noSlot } from './snapshots/mount.ts'
+import { openSnapshots } from './snapshots/open.ts'
 import { hasRoomForAio, raiseSharedLimits } from './shared-limits.ts'
 import { removeStraySlots, removeTraces, sweepDead } from './sweep.ts'
 import { untilUnswept } from './sweep-turn.ts'
@@ -59,7 +61,8 @@ const takenSlots = async (context: Pick<Context, 'dataDir' | 'hierarchy' | 'name
   const held = new Map<number, Held>()
   for (const id of await machineIds(context)) {
     const marker = await readMarker(filesOf(dataDir, id).marker)
-    if (!marker) continue
+    // One that was given the files of a snapshot, and has never run, has no slot.
+    if (!marker || marker.slot === noSlot) continue
     const { slot, address } = marker
     // One that has ended may have given it back since, and another taken it.
     if (slots.has(slot) && !(await isPopulated(hierarchy, groupOf(names, id)))) continue
@@ -183,6 +186,7 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
   const runtime = await openRuntime(config.runtime, names, dataDir, deps)
   const overlay = await openOverlay(dataDir, deps)
   const disks = await openDisks(config, deps, { dataDir, names, hierarchy, overlay, firstId })
+  const shareBlocks = await openSnapshots({ dataDir, disks, hierarchy, names }, deps)
   const privileges = await readPrivileges()
   const aio = await raiseTables(log)
   await openGroups(hierarchy, names)
@@ -195,6 +199,7 @@ export const openContext = async (settings: DriverConfig, deps: DriverDeps): Pro
   const context: Context = {
     ...own,
     ...network,
+    shareBlocks,
     log,
     clock,
     views,

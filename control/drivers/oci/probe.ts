@@ -12,6 +12,7 @@ import { cgroups, firewall, forwarding, freezer, network, outboundPolicies, over
 import { quickMoves } from './probe/moves.ts'
 import { ownNetworkStack, ownUsers, startsContainer } from './probe/runtime.ts'
 import { ownView } from './probe/view.ts'
+import { sharesBlocks } from './snapshots/copy.ts'
 
 export interface ProbeConfig {
   readonly dataDir: string
@@ -81,6 +82,17 @@ const usersCheck = ({ runtime, bundleDir, userNamespaces }: ProbeConfig): Check[
     ? []
     : [ownUsers({ runtime, bundleDir, required: userNamespaces === 'on' })]
 
+/** Not whether, but how. */
+const snapshots: Check = {
+  required: false,
+  title: 'snapshots',
+  next: 'look at the error',
+  run: async ({ scratch }) =>
+    (await sharesBlocks(scratch))
+      ? 'files share their blocks'
+      : 'files are copied, for which a sandbox stands still; a data directory on XFS or btrfs shares their blocks',
+}
+
 const disksCheck = ({ diskQuota: mode, runtime, userNamespaces }: ProbeConfig): Check[] => {
   if (mode === 'off') return []
   const check = runtime === 'runsc' || userNamespaces === 'off' ? fileQuota : diskQuota
@@ -105,6 +117,7 @@ const checks = (config: ProbeConfig, { users, disks }: Optional): Check[] => [
   overlay,
   disk,
   ...disks,
+  snapshots,
   inotify,
   sharedTables,
   startsContainer(config.runtime),

@@ -4,6 +4,7 @@
  *     walk-layer ids <directory> <count>     says the first file whose user or group is <count> or more
  *     walk-layer convert <upper>             makes an upper directory of `trusted.overlay.*` one of `user.overlay.*`
  *     walk-layer settle <copy> <place>       exchanges what is at <place> for a copy that hides what lower layers have there
+ *     walk-layer list <upper> <most>         says what is in an upper directory, so many files at most and one more
  *
  * A user namespace's overlays keep their marks in the second kind of attributes, as its root may not use the first.
  * `convert` copies the marks of directories that replace others, and takes away whatever a tenant has called by those names
@@ -11,7 +12,9 @@
  * overlay of the new kind follows no marks that lead elsewhere; `convert` says what has them, from the top: directories
  * that were renamed, and files whose content is still in the image.
  *
- * Prints `<what>\0<path>\0` for each finding, what being `user <number>`, `group <number>` or `elsewhere`. Exits with 0, or
+ * Prints `<what>\0<path>\0` for each finding, what being `user <number>`, `group <number>`, `elsewhere`, or of `list`
+ * `<kind> <opaque> <size> <mode> <user> <group> <seconds>.<nanoseconds>`, where the kind is f, d, l, o for anything else and w for
+ * what hides a file of the image. Exits with 0, or
  * says `<step>: <reason>` on stderr and exits with 1. Tenants choose names, depth and number of files: directories are
  * opened name by name and one at a time.
  */
@@ -176,11 +179,38 @@ static int convert(const struct walk *walk, const char *name, const struct stat 
   return 1;
 }
 
+/* What an overlay of today hides: a device of number 0, or an empty file with that mark. */
+static int is_whiteout(const char *path, const struct stat *facts) {
+  if (S_ISCHR(facts->st_mode)) return facts->st_rdev == 0;
+  return S_ISREG(facts->st_mode) && facts->st_size == 0 && has(path, "user.overlay.whiteout");
+}
+
+static int list(const struct walk *walk, const char *name, const struct stat *facts, void *more) {
+  char path[32 + NAME_MAX], value[8], what[160];
+  unsigned *left = more;
+  snprintf(path, sizeof path, "/proc/self/fd/%d/%s", walk->at, name);
+  int opaque = S_ISDIR(facts->st_mode) && lgetxattr(path, "user.overlay.opaque", value, sizeof value) == 1 && value[0] == 'y';
+  char kind = is_whiteout(path, facts)  ? 'w'
+              : S_ISREG(facts->st_mode) ? 'f'
+              : S_ISDIR(facts->st_mode) ? 'd'
+              : S_ISLNK(facts->st_mode) ? 'l'
+                                        : 'o';
+  snprintf(what, sizeof what, "%c %d %lld %o %u %u %lld.%09ld", kind, opaque, (long long)facts->st_size, facts->st_mode & 07777, facts->st_uid,
+           facts->st_gid, (long long)facts->st_mtim.tv_sec, facts->st_mtim.tv_nsec);
+  say(walk, what, name);
+  if ((*left)-- == 0) {
+    fflush(stdout);
+    exit(0);
+  }
+  return 1;
+}
+
 int main(int count, char **argument) {
   unsigned most = count == 4 ? (unsigned)strtoul(argument[3], NULL, 10) : 0;
   errno = EINVAL;
   if (count == 4 && strcmp(argument[1], "ids") == 0) walk_through(argument[2], look_for_ids, &most);
   else if (count == 3 && strcmp(argument[1], "convert") == 0) walk_through(argument[2], convert, NULL);
+  else if (count == 4 && strcmp(argument[1], "list") == 0) walk_through(argument[2], list, &most);
   else if (count == 4 && strcmp(argument[1], "settle") == 0) settle(argument[2], argument[3]);
   else fail("arguments");
   return fflush(stdout) == 0 ? 0 : 1;
