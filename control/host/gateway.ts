@@ -1,6 +1,7 @@
 /** The gateway of this host. */
 import { wireNames as spellings } from '../../shared/wire-names.ts'
 import type { People } from '../server/web/people.ts'
+import { withCheckpoints } from '../server/proxy/checkpoints/answers.ts'
 import type { Config } from '../base/config.ts'
 import { driveAnswers } from '../server/proxy/drive-answers.ts'
 import type { MachineDrives } from '../core/storage/drives/machine-drives.ts'
@@ -11,6 +12,7 @@ import { resolver } from '../server/proxy/gateway/resolve.ts'
 import { reviver } from '../server/proxy/gateway/unsent.ts'
 import type { KindsByName } from './kinds.ts'
 import { modelHandlers } from './models.ts'
+import type { SnapshotService } from '../core/kinds/sandbox/snapshots/service.ts'
 import type { Runner } from '../core/machines/runner.ts'
 import type { Metrics } from '../ops/metrics/metrics.ts'
 import type { Models } from '../core/models/open.ts'
@@ -29,10 +31,11 @@ export const gatewayOf = (
     drives: MachineDrives | undefined
     metrics: Pick<Metrics, 'answered'>
     models: Models
+    snapshots: SnapshotService
   },
 ): Gateway => {
   const { store, names, connections } = parts
-  const { rules, runner, callers, outbound, people, drives, metrics, models } = deps
+  const { rules, runner, callers, outbound, people, drives, metrics, models, snapshots } = deps
   const forms = [...rules.values()].flatMap(({ kind, plural, dataPlane }) =>
     dataPlane ? [{ kind, plural, label: dataPlane.label, scope: dataPlane.scope }] : [],
   )
@@ -41,7 +44,11 @@ export const gatewayOf = (
     holds: (uid: string) => outbound?.holds(uid) ?? false,
     lets: (uid: string, address: string, port: number) => outbound?.engine.letsDatagrams(uid, address, port) ?? false,
   }
-  const answers = allowedTunnels(held, drives && driveAnswers(drives, parts))
+  const answers = withCheckpoints(
+    snapshots.checkpoints,
+    parts,
+    allowedTunnels(held, drives && driveAnswers(drives, parts)),
+  )
   return gateway(
     { forms, regions, names: spellings(wireNames), credentialHeaders: names.credentialHeaders },
     {

@@ -42,6 +42,7 @@ import type { RulesByKind } from '../core/transitions/rules.ts'
 import { transition } from '../core/transitions/transition.ts'
 import { waitingLine } from '../core/transitions/waiting-line.ts'
 import type { CrudDeps } from '../core/records/crud.ts'
+import { createSnapshots } from '../core/kinds/sandbox/snapshots/service.ts'
 import { commonEnvironment } from '../core/kinds/sandbox/environment.ts'
 import type { Store, Written } from '../core/store/store.ts'
 import { sandboxSchedules, settleRuns } from '../core/scheduler/sandbox-schedules.ts'
@@ -85,8 +86,7 @@ const running = async (
   deps: { kinds: KindsByName; building: Building; outbound: Outbound | undefined; metrics: Metrics; models: Models },
   closer: Closing,
 ) => {
-  const { store, clock, connections } = parts
-  const { kinds, building, outbound, metrics, models } = deps
+  const { store, clock, connections, kinds, building, outbound, metrics, models } = { ...parts, ...deps }
   const draining = drainOf(config.dataDir)
   const environmentOf = (image: Parameters<typeof commonEnvironment>[1]) => commonEnvironment(parts.names, image)
   const warm = await openWarm(config, { ...parts, draining, environmentOf }, closer)
@@ -103,12 +103,11 @@ const running = async (
   const listeners: WrittenListener[] = told.filter(one => one !== undefined)
   const written = (all: Written): void => listeners.forEach(listener => listener.written(all))
   const move = transition({ store, clock, rules, changes: waiting, written })
+  const moving = { rules, transition: move, changes: waiting }
   const runner = createRunner({
     ...parts,
+    ...moving,
     closing: closer,
-    rules,
-    transition: move,
-    changes: waiting,
     configurer,
     onDown: connections.forget,
     onWaiting: line.leave,
@@ -119,14 +118,15 @@ const running = async (
     keepAlive: (address, sleeps) => keepAliveCount(connections, address, sleeps),
     askToEnd: address => askToEnd(connections, address),
   })
-  const schedules = sandboxSchedules({ ...parts, hold: () => runner.hold, transition: () => move })
-  const scheduler = createScheduler({ ...parts, sources: [schedules] }, closer)
-  listeners.push(scheduler)
+  const snapshots = createSnapshots({ ...parts, ...runner, ...moving }, closer)
+  const sources = [sandboxSchedules({ ...parts, hold: () => runner.hold, transition: () => move })]
+  const scheduler = createScheduler({ ...parts, sources }, closer)
+  listeners.push(scheduler, snapshots)
   outbound?.wakeBy(async (record, signal) => (await runner.hold(record, signal)).release)
   const start = async (): Promise<void> => {
     await warm.load({ transition: move, line })
     await volumes.keeper?.start()
-    await runner.start()
+    await snapshots.around(runner.start)
     await models.deployer.start()
     warm.begin(runner.poke)
     await builds.begin()
@@ -135,7 +135,8 @@ const running = async (
   }
   const entry = entryBy({ draining, line, room })
   const tell = (listener: WrittenListener): void => void listeners.push(listener)
-  return { move, waiting, runner, entry, warm, start, draining, tell, templates: volumes.templates, builds }
+  const { templates } = volumes
+  return { move, waiting, runner, entry, warm, start, draining, tell, templates, builds, snapshots }
 }
 
 /** Billing plan shown in metadata: there is one, the box itself. */
@@ -163,7 +164,7 @@ const serverOnce = (make: () => Promise<Server>): (() => Promise<Server>) => {
 
 const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: Closing): Promise<Host> => {
   const { clock, log, store } = parts
-  const later = { publicUrl: () => addresses.publicUrl(), transition: () => move }
+  const later = { publicUrl: () => addresses.publicUrl(), transition: () => move, snapshots: () => snapshots }
   const keyUses = createKeyUses({ tenants: store.tenants, clock, log }, closer)
   const models = await modelsOf(config, parts, metrics, later.transition, closer)
   const wayOut = await openWayOut(config, parts, closer)
@@ -174,7 +175,7 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
   await outbound?.load()
   const deps = { kinds: rules, building, outbound, metrics, models }
   const ran = await running(config, parts, deps, closer)
-  const { move, waiting, runner, entry, warm, start, draining, tell, templates, builds } = ran
+  const { move, runner, entry, start, snapshots } = ran
   const addresses = createAddresses(config, rules)
   const verbs = verbsOf(kinds, {
     ...parts,
@@ -195,26 +196,26 @@ const compose = async (config: Config, parts: Parts, metrics: Metrics, closer: C
     const { createServer } = await import('./server.ts')
     const core = {
       addresses,
-      builds,
-      draining,
       drives,
       keyUses,
       kinds,
       meterLagMs,
       metrics,
       models,
-      move,
       outbound,
       rules,
+      upkeep,
+      verbs,
+      wayOut,
     }
-    return createServer(config, parts, { ...core, waiting, runner, tell, upkeep, verbs, warm, wayOut }, closer)
+    return createServer(config, parts, { ...core, ...ran }, closer)
   })
   return {
     ...parts,
     verbs,
     runner,
     drives,
-    templates,
+    templates: ran.templates,
     server,
     listen: async () => (await server()).listen(),
     close: closer.close,

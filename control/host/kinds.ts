@@ -12,6 +12,7 @@ import { addressPool } from '../network/outbound/address-pool.ts'
 import type { WayOut } from '../network/outbound/way-out.ts'
 import type { Parts } from './parts.ts'
 import { machineCredentials } from '../core/workloads/credentials.ts'
+import type { SnapshotService } from '../core/kinds/sandbox/snapshots/service.ts'
 import { crud, type Crud, type CrudDeps } from '../core/records/crud.ts'
 import type { Kind } from '../core/records/kind.ts'
 
@@ -43,7 +44,8 @@ export const kindsOf = async (
     secret,
     publicUrl,
     drivers,
-  }: Parts & { readonly publicUrl: () => string },
+    snapshots,
+  }: Parts & { readonly publicUrl: () => string; readonly snapshots: () => SnapshotService },
   wayOut: WayOut | undefined,
 ): Promise<Kinds> => {
   const hasGateways = wayOut !== undefined && config.egressAddresses.length > 0
@@ -52,6 +54,7 @@ export const kindsOf = async (
     sealer,
     names,
     store,
+    snapshots,
     invitations: createInvitations({ publicUrl, sendsMail: config.mail.host !== '' }),
     wireNames: writeWireNames(config.wireNames),
     regions: config.regions,

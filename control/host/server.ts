@@ -6,6 +6,7 @@ import type { KeyUses } from '../core/access/key-uses.ts'
 import type { OpenBuilds } from '../core/builds/open.ts'
 import type { ImageUpkeep } from '../core/images/upkeep/upkeep.ts'
 import type { Kinds } from '../core/kinds/index.ts'
+import type { SnapshotService } from '../core/kinds/sandbox/snapshots/service.ts'
 import type { Runner } from '../core/machines/runner.ts'
 import type { Models } from '../core/models/open.ts'
 import type { Warm } from '../core/machines/warm/warm.ts'
@@ -61,6 +62,7 @@ export interface ServedHost {
   readonly outbound: Outbound | undefined
   readonly rules: KindsByName
   readonly runner: Runner
+  readonly snapshots: SnapshotService
   /** Has a listener told of each transaction from now on. */
   readonly tell: (listener: WrittenListener) => void
   readonly upkeep: ImageUpkeep
@@ -100,8 +102,20 @@ export const createServer = async (
     routes: furtherRoutes(config, { ...parts, ...callers }, watched),
     logRequests: true,
   })
-  const { models, waiting: changes } = host
-  const around = { rules, runner, callers, outbound, people, drives, metrics, models, transition: move, changes }
+  const { models, snapshots, waiting: changes } = host
+  const around = {
+    rules,
+    runner,
+    callers,
+    outbound,
+    people,
+    drives,
+    metrics,
+    models,
+    snapshots,
+    transition: move,
+    changes,
+  }
   const { calls, startCalls } = await callsOf(config, parts, around, closer)
   const planes = { gateway: gatewayOf(config, parts, around), calls }
   const previews = openPreviews(config, { ...parts, ...people, ...callers, ...runner, domains, kinds: rules })

@@ -136,6 +136,11 @@ class OpenTurn implements Open {
     state.held = held.length === length ? none : held.subarray(length)
     return held.subarray(0, length)
   }
+  peekWhole(maxBytes: number): Buffer | undefined {
+    const { state, length } = this
+    if (length > maxBytes || this.left !== length || state.held.length < length) return undefined
+    return state.held.subarray(0, length)
+  }
   readBody(sink: BodySink): void {
     this.isTaken = true
     this.sink = sink

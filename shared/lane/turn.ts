@@ -46,6 +46,8 @@ export interface Turn {
   readonly expects: boolean
   /** What of the body is here already, when that is all of it and not more than so many bytes; it is taken by this. */
   takeWhole(maxBytes: number): Buffer | undefined
+  /** The same without taking it. */
+  peekWhole(maxBytes: number): Buffer | undefined
   /** Gives the body to `sink`; what nobody has asked for is thrown away after the answer. */
   readBody(sink: BodySink): void
   /** The sink takes more. */

@@ -58,6 +58,8 @@ export const Process = described(
     error: s.optional(s.string()),
     /** Present, and true, only when the disk was full while the process ran: output may be missing. */
     outputIncomplete: s.optional(s.boolean()),
+    /** Present where the files were saved before it was started: what they were saved as. */
+    checkpoint: s.optional(s.string()),
   }),
   { title: 'Process' },
 )
@@ -84,6 +86,8 @@ export const StartProcess = described(
     keepAlive: maybe(s.boolean()),
     /** Gives the process a pipe as standard input, to be fed through `POST /process/:identifier/stdin`. */
     stdin: maybe(s.boolean()),
+    /** The host saves the files of the sandbox before it is started. A daemon that is asked directly has nothing to save them with. */
+    checkpoint: maybe(s.boolean()),
   }),
   { title: 'StartProcess' },
 )

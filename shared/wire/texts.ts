@@ -113,6 +113,12 @@ export const sandboxTexts: Texts = {
   restartCount: ['How often it was started again', 0],
   keepAlive: ['Keeps the sandbox awake while it runs', false, false],
   'system.keepAlive': ['How many processes keep the sandbox awake', 0],
+  'startProcess.checkpoint': [
+    'The host saves the files of the sandbox first, so that the command can be undone',
+    true,
+    false,
+  ],
+  'process.checkpoint': ['State of the files before it, where they were saved', 'cp_2b9f0c1d4e5a6b7c'],
   stdin: ['Has a pipe as standard input, to be written to through `POST /process/{identifier}/stdin`', true, false],
   'parameter.identifier': ['Id or name of a process', 'web'],
   'parameter.stream': ['Prefixed lines of both streams, the bytes of one, or events', 'combined', 'combined'],

@@ -60,6 +60,7 @@ export const pages: readonly Page[] = [
   { name: 'codegen.md', envs: { RELACE_API_KEY: 'k', RELACE_BASE_URL: 'http://127.0.0.1:9999' } },
   { name: 'drives.md' },
   { name: 'volumes.md' },
+  { name: 'snapshots.md' },
   { name: 'mcp.md' },
   { name: 'system.md', envs: { SVC_METADATA_PATH: '/run/metadata.json' } },
   { name: 'upgrade.md' },

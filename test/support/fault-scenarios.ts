@@ -62,6 +62,36 @@ const isOfItsSize = async (s: FaultyServer, name: string): Promise<boolean> => {
   return sizes.length === 1 && sizes[0] === spec.runtime.memory
 }
 
+const files = (s: FaultyServer): string[] => {
+  const directory = join(s.dataDir, 'snapshots')
+  return existsSync(directory) ? readdirSync(directory) : []
+}
+
+const snapshotOf = async (s: FaultyServer, name: string) => (await s.call('GET', `/v0/snapshots/${name}-saved`)).body
+
+const take = (s: FaultyServer, name: string) =>
+  s.call('POST', `/v0/sandboxes/${name}/snapshots`, { name: `${name}-saved` })
+
+const keepAndTake = async (s: FaultyServer, name: string): Promise<void> => {
+  await keepSomething(s, name)
+  // One that a kill has left is known to have failed, and has its name.
+  if ((await snapshotOf(s, name))?.status === 'ready') return
+  await s.call('DELETE', `/v0/snapshots/${name}-saved`)
+  await take(s, name)
+}
+
+/** As many as there are records that are ready, and what is pending is over. */
+const noneTooMany = async (s: FaultyServer): Promise<boolean> => {
+  const { data } = (await s.call('GET', '/v0/snapshots')).body
+  const ready = data.filter(({ status }: { status: string }) => status === 'ready')
+  return data.every(({ status }: { status: string }) => status !== 'pending') && files(s).length === ready.length
+}
+
+const dropped = async (s: FaultyServer, name: string): Promise<boolean> => {
+  await s.call('DELETE', `/v0/sandboxes/${name}`)
+  return ['TERMINATED', 'none'].includes(await statusOf(s, name))
+}
+
 const backupOf = (s: FaultyServer, name: string) => join(s.dataDir, `${name}.tar`)
 const backup = (s: FaultyServer, name: string) =>
   runCommand(['backup', backupOf(s, name)], { HUTCH_DATA_DIR: s.dataDir })
@@ -120,6 +150,56 @@ export const scenarios: readonly Scenario[] = [
       if (!existsSync(backupOf(s, name)) && (await backup(s, name)).code !== 0) return false
       return halves().length === 0 && (await exec(s, name, 'cat /kept')) === 'kept\n'
     },
+  },
+  {
+    name: 'snapshot',
+    onGvisor: 'never',
+    sample: { kind: 'kills', at: 9 },
+    prepare: keepSomething,
+    act: take,
+    // There is one that can be used, or there is none; and the sandbox goes on.
+    done: async (s, name) => (await noneTooMany(s)) && (await exec(s, name, 'cat /kept')) === 'kept\n',
+  },
+  {
+    name: 'fork',
+    onGvisor: 'never',
+    sample: { kind: 'kills', at: 14 },
+    prepare: keepAndTake,
+    act: (s, name) =>
+      s.call('POST', '/v0/sandboxes', { metadata: { name: `${name}-fork` }, spec: { fromSnapshot: `${name}-saved` } }),
+    async done(s, name) {
+      const fork = `${name}-fork`
+      const status = await statusOf(s, fork)
+      if (status === 'none' || status === 'TERMINATED') return true
+      // It has what was saved, or is known to have failed.
+      if (status !== 'DEPLOYED') return status === 'FAILED' && dropped(s, fork)
+      return (await exec(s, fork, 'cat /kept')) === 'kept\n' && dropped(s, fork)
+    },
+  },
+  {
+    name: 'restore',
+    onGvisor: 'never',
+    sample: { kind: 'kills', at: 12 },
+    async prepare(s, name) {
+      await keepAndTake(s, name)
+      await exec(s, name, 'echo later > /kept')
+    },
+    act: (s, name) => s.call('POST', `/v0/sandboxes/${name}/snapshots/${name}-saved/restore`),
+    async done(s, name) {
+      const kept = await exec(s, name, 'cat /kept')
+      const halves = readdirSync(join(s.dataDir, 'machines')).flatMap(id =>
+        ['previous', 'next', 'next.json'].filter(one => existsSync(join(s.dataDir, 'machines', id, one))),
+      )
+      return (kept === 'kept\n' || kept === 'later\n') && halves.length === 0
+    },
+  },
+  {
+    name: 'delete of a snapshot',
+    onGvisor: 'never',
+    sample: { kind: 'kills', at: 2 },
+    prepare: keepAndTake,
+    act: (s, name) => s.call('DELETE', `/v0/snapshots/${name}-saved`),
+    done: s => noneTooMany(s),
   },
   {
     name: 'delete',

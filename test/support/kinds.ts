@@ -75,6 +75,9 @@ export const collectionOf = async (made: TestControl, kind: Kind): Promise<strin
 
 const known = new WeakMap<TestControl, Map<string, Made>>()
 
+/** A snapshot is made of a machine that runs, of which there is none here: it has tests of its own (e2e/snapshots.test.ts). */
+export const withoutMachines = (kinds: Iterable<Kind>): Kind[] => [...kinds].filter(({ kind }) => kind !== 'snapshot')
+
 /** Makes the example of a kind, once; under another name where one is given. */
 export const makeExample = async (made: TestControl, kind: Kind, name: string | undefined): Promise<Made> => {
   const all = known.get(made) ?? new Map<string, Made>()

@@ -25,6 +25,7 @@ import { registryKind } from './registry.ts'
 import { scheduleKind } from './schedule.ts'
 import { serviceAccountKind } from './service-account.ts'
 import { userKind } from './user.ts'
+import { snapshotKind } from './sandbox/snapshots/kind.ts'
 import { volumeTemplateKind } from './volume-template.ts'
 import { volumeKind, type VolumeDeps } from './volume.ts'
 import { templatesIn } from '../storage/volumes/templates.ts'
@@ -75,6 +76,7 @@ export const plainKinds: readonly Kind[] = [
   applicationKind(wireNames(parseWireNames('', ''))),
   userKind(),
   imageShareKind,
+  snapshotKind(),
   ...networkKinds({ regions: [] }),
 ]
 
@@ -107,6 +109,7 @@ export const createKinds = (deps: KindDeps) =>
         userKind(deps.invitations),
         driveKind({ served: deps.servesDrives }),
         volumeKind({ ...deps, templates: templatesIn(deps.store, volumeTemplateKind.kind) }),
+        snapshotKind(deps),
         ...networkKinds(deps),
       ].map(kind => [kind.kind, heldToPolicies(kind, deps)]),
     ) as Record<never, Kind>),

@@ -106,6 +106,12 @@ const make = async (
       subject = await unclaim(context, subject, error)
     }
   const { instance, owner, driver } = subject
+  if (plan.files !== undefined && instance.startedAt === undefined) {
+    // Copying them takes as long as there is of them.
+    leave()
+    if (!driver.snapshotter) throw fail('not_available', { what: 'snapshots' })
+    await driver.snapshotter.mount(plan.files, instance.id, signal)
+  }
   const channel = channelKeys.forStart(instance.id)
   const machine = await driver.create({ ...plan.spec, channel }, signal, leave)
   // One that ran already was started by somebody else, who may have known another record.

@@ -189,8 +189,10 @@ export const create = async (
   const { kind } = context
   const input = inputOf(kind, body)
   const { found, told, generated, isNew } = await onNewest(() => attempt(context, actor, input, options), attempts)
-  const standard = await whole(context, found)
+  if (isNew && kind.finish) await kind.finish(found.record)
+  const now = isNew && kind.finish ? await find(context, actor, found.record.name, options) : found
+  const standard = await whole(context, now)
   const created = isNew ? kind.wire?.created : undefined
-  const answered = created ? created.render(standard, found.record) : rendered(kind, standard, found)
+  const answered = created ? created.render(standard, now.record) : rendered(kind, standard, now)
   return { ...toldOnce(answered, generated), ...told } as Presented
 }

@@ -239,6 +239,8 @@ export interface Kind<S extends Shape = Shape> extends Rules, ListingRules {
   generate?(spec: Spec, previous: Resource | undefined, makers: Makers): Generated
   /** What a new record is given that its creator did not send. */
   readonly issue?: Issue
+  /** What a create does before it answers the record, which is written. Where it throws nothing stays. */
+  finish?(record: Resource): Promise<void>
   /** Throws what keeps a record from being deleted that references do not tell. */
   beforeRemoval?(context: { readonly store: Store }, record: Resource): Promise<void>
   /** Text of the event of the create. */

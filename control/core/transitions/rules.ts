@@ -47,6 +47,8 @@ export interface Rules {
   claims?(spec: Resource['spec'], name: string): readonly string[]
   /** What the record itself is metered for, whether or not anything runs for it. */
   rates?(record: Pick<Resource, 'spec' | 'status'>): readonly Rate[]
+  /** Digests of images that are kept as long as the record is there, besides those of its machines. */
+  pins?(record: Pick<Resource, 'spec'>): readonly string[]
   /** What a person is in its workspace, as the spec says. */
   membership?(spec: Resource['spec']): Membership | undefined
   /** An address of this box that the record gives to those that leave by `to`. */
@@ -162,6 +164,8 @@ export interface MachinePlan {
   readonly spec: Omit<MachineSpec, 'channel'>
   /** No machine that runs already can become it. */
   readonly onlyNew?: boolean
+  /** The snapshot whose files a new machine begins with. */
+  readonly files?: string
 }
 
 /** A policy of the egress engine, as it is stored and as the engine takes it. */

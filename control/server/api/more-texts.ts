@@ -4,6 +4,7 @@ import type { Texts } from '../../../shared/http/texts.ts'
 /** What these families are about. */
 export const moreFamilies: Readonly<Record<string, string>> = {
   volumes: 'Disks that outlive their sandbox',
+  snapshots: 'Files of sandboxes as they were at a moment',
   drives: 'Files that many sandboxes share',
   applications: 'Web servers at addresses of their own',
   users: 'People of a workspace',
@@ -13,9 +14,27 @@ export const moreFamilies: Readonly<Record<string, string>> = {
   audit: 'What was done, and by whom',
 }
 
+/** Of snapshots, and of what is made of them. */
+const snapshotTexts: Texts = {
+  fromSnapshot: ['Snapshot that it began with, by its id; a name will do in a create', 'snap_2b9f0c1d4e5a6b7c'],
+  snapshotName: ['Snapshot, by its name or its id', 'before-upgrade'],
+  sandboxName: ['Sandbox that it was made of', 'web'],
+  'source.deleted': ['Whether the source is gone', false],
+  'snapshot.bytes': ['Bytes that it takes of the disk', 5242880],
+  mode: ['What is saved; `auto` is memory where the driver can, else files', 'files'],
+  pauseMs: ['How long the source stood still, in milliseconds', 12.5],
+  awayMs: ['How long it was away, in milliseconds', 480],
+  targetType: ['What is made; a sandbox unless given', ''],
+  targetName: ['Name of what is made; with `count` what each name begins with', 'copy'],
+  prefix: ['What stands before the domain of an application', 'app'],
+  count: ['How many are made, each of which succeeds or fails alone', 3],
+  results: ['Each by its name, with its error where it was not made', [{ name: 'copy-1' }]],
+}
+
 const count = (what: string) => [what, 0] as const
 
 export const moreTexts: Texts = {
+  ...snapshotTexts,
   jsonrpc: ['Version of JSON-RPC', '2.0'],
   'mcp.id': ['Under which the answer is told apart from others', 1],
   'mcp.method': ['What is called', 'tools/call'],

@@ -7,7 +7,7 @@ const tokensAt = `${previewAt}/{previewName}/tokens`
 const absent = { error: 'not_available', code: 400 }
 
 /** What no host has yet answers that. */
-const notAvailable = (operation: string): Step => step(operation, absent, { status: 400, body: {} })
+const notAvailable = (operation: string, body: object = {}): Step => step(operation, absent, { status: 400, body })
 
 export const sandboxes: readonly Step[] = [
   step('GET /sandbox/hub', [{ name: String, image: String }]),
@@ -59,7 +59,8 @@ export const sandboxes: readonly Step[] = [
     },
   ),
   step('DELETE /sandboxes/{sandboxName}', { status: /^(DELETING|TERMINATED)$/ }, { at: { sandboxName: '{unnamed}' } }),
-  notAvailable('POST /sandboxes/{sandboxName}/fork'),
+  // This walk has no driver; e2e/snapshots.test.ts has.
+  notAvailable('POST /sandboxes/{sandboxName}/fork', { targetType: 'sandbox', targetName: 'other' }),
   notAvailable('GET /sandboxes/{sandboxName}/schedule-executions'),
   notAvailable('GET /sandboxes/{sandboxName}/schedules'),
   notAvailable('POST /sandboxes/{sandboxName}/schedules'),

@@ -15,8 +15,12 @@ export interface UseDeps {
  * Digests of trees that machines are made of: those that the records have, running or not, and those that are mounted. Throws `unavailable`
  * when a row does not say which one it has.
  */
-export const digestsInUse = async ({ store, images }: UseDeps): Promise<Set<string>> =>
-  new Set([...(await store.instances.digests()), ...treesInUse(await images.trees())])
+export const digestsInUse = async ({ store, images, rules }: UseDeps): Promise<Set<string>> => {
+  const pinned: string[] = []
+  for (const { kind, pins } of rules.values())
+    for (const record of pins ? await store.resources.everyOf(kind) : []) pinned.push(...(pins?.(record) ?? []))
+  return new Set([...pinned, ...(await store.instances.digests()), ...treesInUse(await images.trees())])
+}
 
 export interface Users {
   /** By reference, the first record that is made of it. */

@@ -125,7 +125,7 @@ export const acceptSandbox = async (
   return {
     enabled: input?.enabled ?? previous?.enabled ?? true,
     region,
-    ...dense({ vpc, policies: input?.policies ?? previous?.policies, lifecycle, volumes }),
+    ...dense({ vpc, policies: input?.policies ?? previous?.policies, lifecycle, volumes, from: previous?.from }),
     ...network,
     runtime: await acceptRuntime(input?.runtime, previous?.runtime, deps),
   }

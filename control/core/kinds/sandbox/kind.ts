@@ -4,17 +4,19 @@ import { defineKind, type KindFace } from '../../records/define-kind.ts'
 import { statuses, type Consequence, type Kind, type Spec } from '../../records/kind.ts'
 import { namesFrom } from '../../records/naming.ts'
 import type { Reference, Resource } from '../../store/store.ts'
+import type { SnapshotService } from './snapshots/service.ts'
 import { acceptSandbox, type AcceptDeps } from './accept.ts'
+import { acceptFork } from './fork.ts'
 import { expiryOf, retentionMs } from './expiry.ts'
 import { sandboxLife } from './life.ts'
 import { outboundOf } from './network/outbound.ts'
 import { checkTunnel } from './network/tunnel.ts'
 import { planner, type PlanDeps } from './plan.ts'
+import { snapshotActions } from './snapshots/sandbox-actions.ts'
 import { answers, presentSandbox, presentSpec, statusAt } from './present.ts'
 import { restartAction } from './restart.ts'
 import { sandboxSpec } from './spec.ts'
 import { lostSandbox, storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
-import { notAvailable } from './not-available.ts'
 import { redeployed, sandboxWorkload } from './workload.ts'
 import { attachmentReferences } from '../../storage/volumes/attachments.ts'
 
@@ -52,6 +54,8 @@ export interface SandboxDeps extends AcceptDeps, PlanDeps {
   namedPolicies(names: readonly string[]): Reference[]
   /** How long it is asleep before its memory is reclaimed, ms. */
   readonly reclaimAfterMs: number
+  /** Saves files; absent where nothing does. */
+  readonly snapshots?: (() => SnapshotService) | undefined
 }
 
 /** What its routes are declared from. */
@@ -73,13 +77,14 @@ export const sandboxFace = {
   showsSecrets: true,
   uploads: true,
   imageAt: ['runtime', 'image'],
-  actions: [restartAction, ...notAvailable],
+  actions: [restartAction, ...snapshotActions()],
 } as const satisfies KindFace
 
 /** Makes the kind; the same for every host but for what it is given. */
 export const sandboxKind = (deps: SandboxDeps): Kind =>
   defineKind({
     ...sandboxFace,
+    actions: [restartAction, ...snapshotActions(deps.snapshots)],
     createErrors: ['invalid_image', 'image_refused', 'overloaded', 'draining', 'no_room', 'in_use', 'not_available'],
     example: {
       create: { metadata: { name: 'web' }, spec: { runtime: { memory: 1024, ttl: '2h' } } },
@@ -99,9 +104,12 @@ export const sandboxKind = (deps: SandboxDeps): Kind =>
     }),
     expiry: expiryOf,
     retentionMs,
-    async accept(input, previous, { workspace }) {
+    async accept(input, previous, { workspace, now }) {
       const before = previous && storedSandbox(previous)
-      const after = await acceptSandbox(input, before, { ...deps, workspace })
+      const after =
+        !before && input?.fromSnapshot
+          ? await acceptFork(input, { ...deps, workspace, now })
+          : await acceptSandbox(input, before, { ...deps, workspace })
       if (before) checkStorage(before, after)
       checkTunnel(after, before, deps)
       return after as unknown as Spec

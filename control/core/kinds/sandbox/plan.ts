@@ -3,6 +3,7 @@ import type { WireNames } from '../../../base/wire/names.ts'
 import type { Image, Images } from '../../images/images.ts'
 import type { Workload } from '../../transitions/rules.ts'
 import { variables } from './environment.ts'
+import { identityFiles, originOf } from './fork.ts'
 import { etcFiles, type WayOut } from './network/outbound.ts'
 import { storageMbOf, storedSandbox, type StoredSandbox } from './stored.ts'
 import type { Sealer } from '../../secrets/secrets.ts'
@@ -36,9 +37,16 @@ export const identityOf = async (
   labels: metadata.labels ?? {},
 })
 
-/** One that has started keeps what it was made from, whatever its name leads to now and whoever may still pull it. */
-const imageOf = async ({ images }: PlanDeps, owner: Resource, { image }: Instance): Promise<Image> =>
-  (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
+/**
+ * One that has started keeps what it was made from, whatever its name leads to now and whoever may still pull it. One that begins with files
+ * of a snapshot has the image that they are laid over.
+ */
+const imageOf = async ({ images }: PlanDeps, owner: Resource, instance: Instance): Promise<Image> => {
+  const image = instance.image ?? originOf(owner, instance)?.image
+  return (
+    (image && (await images.byDigest(image.digest))) ?? images.need(storedSandbox(owner).runtime.image, owner.workspace)
+  )
+}
 
 /** What points to the way out of this machine, if it has one of its own. */
 const wayOf = ({ wayOut, surroundings }: PlanDeps, { held }: StoredSandbox): WayOut | undefined =>
@@ -52,13 +60,17 @@ export const planner =
     const volumes = await machineVolumes(deps.store, owner.workspace, stored.volumes)
     const way = wayOf(deps, stored)
     const image = await imageOf(deps, owner, instance)
-    const { digest, rootfs } = instance.image ?? image
+    const origin = originOf(owner, instance)
+    const { digest, rootfs } = instance.image ?? origin?.image ?? image
     const workdir = image.workdir || '/'
     const identity = await identityOf(deps, owner)
     return {
       // A machine that runs has what it was made with; an entrypoint starts with its daemon.
       onlyNew:
-        Object.values(runtime.extraArgs ?? {}).includes('enabled') || Boolean(runtime.entrypoint) || volumes.length > 0,
+        Object.values(runtime.extraArgs ?? {}).includes('enabled') ||
+        Boolean(runtime.entrypoint ?? origin) ||
+        volumes.length > 0,
+      ...(origin ? { files: origin.snapshot } : {}),
       image: { digest, rootfs },
       spec: {
         id: instance.id,
@@ -71,7 +83,7 @@ export const planner =
         identity,
         held,
         ...(volumes.length > 0 ? { volumes } : {}),
-        ...(way ? { etc: etcFiles(way) } : {}),
+        etc: { ...(way ? etcFiles(way) : {}), ...identityFiles(owner) },
         env: variables(deps, { owner, image, workdir, identity, way }),
       },
     }

@@ -26,6 +26,7 @@ export const answers = {
       expires: s.optional(s.string()),
       ttl: s.optional(s.string()),
     }),
+    fromSnapshot: s.optional(s.string()),
     network: s.optional(s.looseObject({})),
     lifecycle: s.optional(s.looseObject({})),
     volumes: s.optional(s.array(s.looseObject({ name: s.string(), mountPath: s.string(), readOnly: s.boolean() }))),
@@ -71,11 +72,12 @@ export const presentSandbox = (found: Found, { now }: PresentOptions): Record<st
 
 /** The spec with secrets masked, and those of proxy rules left out. */
 export const presentSpec = (record: Resource, { showSecrets }: PresentOptions, sealer: Sealer) => {
-  const { runtime, network, networkTexts, held: _, ...rest } = storedSandbox(record)
+  const { runtime, network, networkTexts, held: _, from, ...rest } = storedSandbox(record)
   const { envs, ...plain } = runtime
   const open = showSecrets ? sealer.open : undefined
   return {
     ...rest,
+    ...(from ? { fromSnapshot: from.id } : {}),
     runtime: { ...plain, ...(envs ? { envs: presentEnvs(envs, open) } : {}) },
     ...(network ? { network: presentNetwork({ network, ...(networkTexts ? { networkTexts } : {}) }) } : {}),
   }

@@ -127,6 +127,8 @@ const lifecycle = described(
 
 export const sandboxSpec = s.object({
   enabled: s.nullish(s.boolean()),
+  /** Id or name of the snapshot that a new one begins with. */
+  fromSnapshot: s.nullish(text(64)),
   region: s.nullish(text(63)),
   vpc: s.nullish(text(63)),
   policies: s.nullish(list(text(63), 100)),

@@ -3,6 +3,7 @@ import type { StoredEnv } from '../../records/sealing.ts'
 import type { Sealer } from '../../secrets/secrets.ts'
 import type { Resource } from '../../store/store.ts'
 import type { Attachment } from '../../storage/volumes/attachments.ts'
+import type { StoredOrigin } from './snapshots/stored.ts'
 import type { AcceptedNetwork } from './network/accept.ts'
 
 export interface StoredPort {
@@ -38,6 +39,8 @@ export interface StoredSandbox extends AcceptedNetwork {
   }
   readonly volumes?: readonly Attachment[]
   readonly runtime: StoredRuntime
+  /** Whose files it began with, where it is a fork. */
+  readonly from?: StoredOrigin
 }
 
 /** The smallest that a machine has a file system in. */

@@ -24,7 +24,7 @@ const rates = (instance: Instance, owner: Resource): Rate[] => {
 }
 
 /** How often it was deployed anew. */
-const redeploysOf = ({ internal }: Resource): number => (internal as { redeploys?: number }).redeploys ?? 0
+export const redeploysOf = ({ internal }: Resource): number => (internal as { redeploys?: number }).redeploys ?? 0
 
 /** What the record remembers when it is deployed anew, so that the machine of before is none of its any more. */
 export const redeployed = (record: Resource): { readonly redeploys: number } => ({ redeploys: redeploysOf(record) + 1 })

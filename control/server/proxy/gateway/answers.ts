@@ -3,8 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Address, Instance } from '../../../core/store/store.ts'
 
 export interface Answers {
-  /** `target` is path and query as the daemon would see them. */
-  takes(instance: Instance, method: string, target: string): boolean
+  /**
+   * `target` is path and query as the daemon would see them. `peek` gives the body where all of it is here already and not more than so many
+   * bytes, and leaves it there.
+   */
+  takes(instance: Instance, method: string, target: string, peek?: (maxBytes: number) => Buffer | undefined): boolean
   /** Resolves when the answer is out or the client is gone; to `pass` for a request that is to be sent on after all. */
   answer(call: {
     readonly instance: Instance

@@ -47,8 +47,8 @@ export const allowedTunnels = (machines: HeldMachines, others: Answers | undefin
   const asks: Answers['takes'] = ({ owner }, method, target) =>
     method === 'PUT' && wanted.test(target) && machines.holds(owner.uid)
   return {
-    takes: (instance, method, target) =>
-      asks(instance, method, target) || (others?.takes(instance, method, target) ?? false),
+    takes: (instance, method, target, peek) =>
+      asks(instance, method, target) || (others?.takes(instance, method, target, peek) ?? false),
     async answer(call) {
       const { instance, target, request, response } = call
       if (!asks(instance, request.method ?? 'GET', target)) return others?.answer(call)

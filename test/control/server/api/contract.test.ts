@@ -5,7 +5,7 @@ import { control } from '../../../support/control.ts'
 import { operations } from './contract-operations.ts'
 
 /** Paths of what needs storage that this host does not have. */
-const notAvailable = /^\/sandboxes\/\{\}\/(snapshots|fork|schedules|schedule-executions)(\/|$)/
+const notAvailable = /^\/sandboxes\/\{\}\/snapshots(\/|$)/
 
 const shapeOf = (path: string): string => path.replaceAll(/\{[^}]*\}|:\w+/g, '{}')
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { ApiKey } from '../../../../control/core/store/store.ts'
 import type { Route } from '../../../../shared/route.ts'
 import { control, type TestControl } from '../../../support/control.ts'
-import { exampleNamed, makeExample } from '../../../support/kinds.ts'
+import { exampleNamed, makeExample, withoutMachines } from '../../../support/kinds.ts'
 import { instanceOf, putInstance, record } from '../../../support/records.ts'
 
 /** Accounts and the workspaces in them; each holds one of every kind, whose names tell where it is. */
@@ -24,7 +24,7 @@ const fill = async (made: TestControl, workspace: Workspace, key: string): Promi
         headers: { authorization: `Bearer ${key}`, 'x-svc-workspace': workspace },
       }),
   }
-  for (const kind of kinds.values()) {
+  for (const kind of withoutMachines(kinds.values())) {
     if (!kind.verbs.includes('create')) continue
     const { collection } = await makeExample(inside, kind, undefined)
     await inside.call('POST', collection, exampleNamed(kind, `in-${workspace}`))

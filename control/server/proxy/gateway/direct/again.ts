@@ -62,9 +62,12 @@ export const goneSignal = (turn: Turn): AbortSignal => {
 export const isOurs = (
   { answers }: Direct,
   { to, instance }: Pick<Admission, 'to' | 'instance'>,
-  method: string,
+  turn: Turn,
   target: string,
-): boolean => to.port === undefined && answers !== undefined && answers.takes(instance, method, target)
+): boolean =>
+  to.port === undefined &&
+  answers !== undefined &&
+  answers.takes(instance, turn.request.method ?? 'GET', target, most => turn.peekWhole(most))
 
 export interface Passing {
   readonly turn: Turn
@@ -133,7 +136,7 @@ export const again = (direct: Direct, address: WorkloadAddress, turn: Turn): Pas
   if (!planned || !direct.keys.useAgain(planned.admission.key)) return undefined
   const { admission, plan, sent } = planned
   const target = withoutKey(address.target, sent)
-  if (isOurs(direct, admission, turn.request.method ?? 'GET', target)) return undefined
+  if (isOurs(direct, admission, turn, target)) return undefined
   const release = direct.holdNow(admission.instance)
   if (!release) return undefined
   turn.onOver(release)

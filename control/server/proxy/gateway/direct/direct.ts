@@ -52,7 +52,7 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn, before?
   const held = await holdSoon(direct, turn, address, entered)
   if (!held) return
   const { instance, to } = held
-  if (isOurs(direct, { to, instance }, request.method ?? 'GET', credential.target)) {
+  if (isOurs(direct, { to, instance }, turn, credential.target)) {
     held.release()
     return turn.pass()
   }
