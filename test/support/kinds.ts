@@ -48,6 +48,7 @@ export const validName = ({ names }: Kind, word: string): string => {
 /** The example of a kind for another one, where callers give names; else the example. */
 export const exampleNamed = (kind: Kind, word: string): object => {
   const { create = {} } = kind.example ?? {}
+  if ('id' in create) return { ...create, id: validName(kind, word) }
   if ('email' in create) return { ...create, email: `${word}@example.com` }
   if (!('metadata' in create)) return create
   return { ...create, metadata: { ...(create.metadata as object), name: validName(kind, word) } }

@@ -29,9 +29,9 @@ const input = s.object({
 
 const body = s.object({
   id: s.nullish(text(49)),
-  type: s.enum(types),
-  value: text(128),
-  input,
+  type: s.nullish(s.enum(types)),
+  value: s.nullish(text(128)),
+  input: s.nullish(input),
   maxExecutions: s.nullish(s.int().check(s.gte(1), s.lte(mostKept))),
   /** Read-only: sent back by clients that change what they have read. */
   createdAt: s.nullish(s.string()),
@@ -56,7 +56,12 @@ const answer = s.object({
 })
 
 type Input = Out<typeof input>
-type Given = Pick<Out<typeof body>, 'type' | 'value' | 'input' | 'maxExecutions'>
+interface Given {
+  readonly type: (typeof types)[number]
+  readonly value: string
+  readonly input: Input
+  readonly maxExecutions?: number | null | undefined
+}
 
 /** As it is stored; values of `input.env` are sealed. */
 export interface StoredSchedule {
@@ -106,6 +111,14 @@ const timeOf = (
   if (at <= now) throw refuse('must be in the future')
   if (at - now > farthestMs) throw refuse('must be within a year')
   return { type: 'at', value: new Date(at).toISOString() }
+}
+
+/** The sandbox is looked for before a member is missed. */
+const needWhole = (given: Partial<Given>): Given => {
+  for (const field of ['type', 'value', 'input'] as const)
+    if (given[field] === undefined || given[field] === null)
+      throw fail('invalid_argument', { field, reason: 'is missing' })
+  return given as Given
 }
 
 const accept = (
@@ -163,6 +176,7 @@ export const scheduleKind = defineKind({
   types: value => (value === 'cron' || value === 'at' ? [value] : undefined),
   listedAcross: { path: 'schedules', access: { scope: 'sandboxes:list', role: 'member' }, inside: true },
   life,
+  lostSpec: () => ({ type: 'at', value: '', input: { command: '', keepAlive: true, timeout: 0 }, maxExecutions: 0 }),
   statusMember: 'type',
   initialStatus: spec => storedSchedule({ spec }).type,
   consequence: (previous, spec) =>
@@ -180,9 +194,10 @@ export const scheduleKind = defineKind({
       return { id, sandbox, ...shown, createdAt }
     },
   },
-  accept: (given, previous, around) => accept(given as unknown as Given, previous?.spec, around),
+  accept: (given, previous, around) => accept(needWhole((given ?? {}) as Partial<Given>), previous?.spec, around),
   example: {
     create: {
+      id: 'nightly',
       type: 'cron',
       value: '30 2 * * *',
       input: { command: 'python3 backup.py', env: { TOKEN: 'a' }, timeout: 900 },

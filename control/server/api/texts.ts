@@ -6,6 +6,7 @@ import type { Texts } from '../../../shared/http/texts.ts'
 import { directoryTexts } from './directory-texts.ts'
 import { modelTexts } from './model-texts.ts'
 import { moreFamilies, moreTexts } from './more-texts.ts'
+import { scheduleTexts } from './schedule-texts.ts'
 import { specTexts } from './spec-texts.ts'
 
 const time = 'ISO 8601, in UTC'
@@ -32,6 +33,7 @@ export const managementFamilies: Readonly<Record<string, string>> = {
   policies: 'Where something may run, and how much of it',
   previews: 'Addresses for a port of a sandbox',
   previewtokens: 'Credentials for previews',
+  schedules: 'Commands that are submitted to sandboxes at times',
   sandboxes: 'Computers of their own that sleep when nobody uses them',
   tasks: 'Parts of a run of a job',
   serviceaccounts: 'Programs that call the API',
@@ -245,4 +247,11 @@ const recordTexts: Texts = {
   'parameter.workspaceName': ['Name of the workspace', 'default'],
 }
 
-export const managementTexts: Texts = { ...directoryTexts, ...moreTexts, ...recordTexts, ...specTexts, ...modelTexts }
+export const managementTexts: Texts = {
+  ...directoryTexts,
+  ...moreTexts,
+  ...recordTexts,
+  ...specTexts,
+  ...modelTexts,
+  ...scheduleTexts,
+}

@@ -4,6 +4,14 @@ import { common, named, old, page, refused, step, type Step } from './step.ts'
 const preview = { metadata: { name: 'p', resourceName: 'web', workspace: 'default' }, status: 'DEPLOYED' }
 const previewAt = '/sandboxes/{sandboxName}/previews'
 const tokensAt = `${previewAt}/{previewName}/tokens`
+const schedulesAt = '/sandboxes/{sandboxName}/schedules'
+const nightly = { id: 's', type: 'cron', value: '0 4 * * *', input: { command: 'true' } }
+const schedule = {
+  ...nightly,
+  input: { command: 'true', keepAlive: true, timeout: 600 },
+  maxExecutions: 100,
+  createdAt: /Z$/,
+}
 const absent = { error: 'not_available', code: 400 }
 
 /** What no host has yet answers that. */
@@ -61,12 +69,20 @@ export const sandboxes: readonly Step[] = [
   step('DELETE /sandboxes/{sandboxName}', { status: /^(DELETING|TERMINATED)$/ }, { at: { sandboxName: '{unnamed}' } }),
   // This walk has no driver; e2e/snapshots.test.ts has.
   notAvailable('POST /sandboxes/{sandboxName}/fork', { targetType: 'sandbox', targetName: 'other' }),
-  notAvailable('GET /sandboxes/{sandboxName}/schedule-executions'),
-  notAvailable('GET /sandboxes/{sandboxName}/schedules'),
-  notAvailable('POST /sandboxes/{sandboxName}/schedules'),
-  notAvailable('GET /sandboxes/{sandboxName}/schedules/{scheduleId}'),
-  notAvailable('PUT /sandboxes/{sandboxName}/schedules/{scheduleId}'),
-  notAvailable('DELETE /sandboxes/{sandboxName}/schedules/{scheduleId}'),
+  step(`POST ${schedulesAt}`, schedule, { body: nightly }),
+  refused(`POST ${schedulesAt}`, 404, { at: { sandboxName: 'nobody' }, body: nightly }),
+  refused(`POST ${schedulesAt}`, 400, { body: { ...nightly, id: 't', value: 'now' } }),
+  step(`GET ${schedulesAt}`, page(schedule), { query: '?type=cron' }),
+  step(`GET ${schedulesAt}`, [schedule], { version: old }),
+  step(`GET ${schedulesAt}/{scheduleId}`, schedule),
+  step(
+    `PUT ${schedulesAt}/{scheduleId}`,
+    { id: 's', value: '0 5 * * *' },
+    { body: { ...nightly, value: '0 5 * * *' } },
+  ),
+  refused(`PUT ${schedulesAt}/{scheduleId}`, 404, { at: { scheduleId: 'nobody' }, body: { ...nightly, id: 'nobody' } }),
+  step('GET /sandboxes/{sandboxName}/schedule-executions', { data: [], meta: { hasMore: false, total: 0 } }),
+  step(`DELETE ${schedulesAt}/{scheduleId}`, { id: 's' }),
   notAvailable('GET /sandboxes/{sandboxName}/snapshots'),
   notAvailable('POST /sandboxes/{sandboxName}/snapshots'),
   notAvailable('DELETE /sandboxes/{sandboxName}/snapshots/{snapshotId}'),

@@ -109,7 +109,8 @@ const wrongFor = async (made: TestControl, { key, reaches, only }: Asker, routes
         // A refusal repeats what was asked for.
         const isRight =
           only === undefined
-            ? [400, 401, 403, 404].includes(status) || (status === 200 && !foreign.test(text.replace(repeated, '')))
+            ? [400, 401, 403, 404, 424].includes(status) ||
+              (status === 200 && !foreign.test(text.replace(repeated, '')))
             : status === only
         if (!isRight) wrong.push(`${target} ${headers ? 'by header' : ''}: ${status} ${text.slice(0, 500)}`)
       }
