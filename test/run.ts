@@ -32,7 +32,7 @@ interface FileResult {
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 /** A file that takes longer has hung, seconds. */
-const limitS = 240
+const limitS = 400
 /** Of a soak. */
 const soakLimitS = 3600
 const stripOnce = new URL('strip-once.mjs', import.meta.url).href

@@ -52,7 +52,8 @@ const run = async (direct: Direct, address: WorkloadAddress, turn: Turn, before?
   const held = await holdSoon(direct, turn, address, entered)
   if (!held) return
   const { instance, to } = held
-  if (isOurs(direct, { to, instance }, turn, credential.target)) {
+  // One that is sent again was not ours when its body could be looked at.
+  if (!before && isOurs(direct, { to, instance }, turn, credential.target)) {
     held.release()
     return turn.pass()
   }
