@@ -133,7 +133,7 @@ export const warmSuite = async (t: Test, pool: string): Promise<void> => {
       )
       secrets.push((await readMarker(files.marker))?.channel?.generation ?? '')
     }
-    t.equal(secrets.length, 8, secrets.join(' '))
+    t.equal(secrets.length, 10, secrets.join(' '))
     t.equal(new Set(secrets).size, secrets.length, 'names, random numbers and keys of the channel differ')
     for (const name of names) await host.call('DELETE', `/v0/sandboxes/${name}`)
   })
