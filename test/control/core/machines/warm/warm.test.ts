@@ -269,8 +269,12 @@ t.test(
     writeFileSync(join(imagesDir, 'trees', digest, 'image.json'), JSON.stringify(image))
     const struck = Promise.withResolvers<void>()
     let strike = false
+    /** A failed claim is followed by a create at once, which is not to happen before the host has closed. */
+    const closed = Promise.withResolvers<void>()
     const faults: FakeOptions['faults'] = at => {
-      if (at !== 'claim' || !strike) return undefined
+      if (!strike) return undefined
+      if (at.startsWith('create')) return closed.promise
+      if (at !== 'claim') return undefined
       struck.resolve()
       throw new Error('struck')
     }
@@ -280,6 +284,7 @@ t.test(
     await create(first, 'a')
     await struck.promise
     const [claimed] = await machinesOf(first, 'a')
+    setTimeout(closed.resolve, 300)
     await first.close()
     rmSync(join(imagesDir, 'trees'), { recursive: true })
     const next = await open(t, on, { config: { imagesDir } })
