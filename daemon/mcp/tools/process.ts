@@ -21,7 +21,8 @@ export interface ProcessToolDeps {
 
 const none = s.strictObject({})
 const byIdentifier = s.strictObject({ identifier: s.string() })
-const { stdin: _stdin, ...startFields } = StartProcess.shape
+// A checkpoint is cut by the host, which these calls do not pass.
+const { stdin: _stdin, checkpoint: _checkpoint, ...startFields } = StartProcess.shape
 /** As in the HTTP route, except that `env` is never null. */
 const executeShape = s.strictObject({ ...startFields, env: s.optional(Variables) })
 const executeOutput = s.object({
