@@ -13,7 +13,10 @@ const tools: Readonly<Record<string, readonly [input: string, output: string]>> 
     'command:string! name?:string workingDir?:string env?:object! waitForCompletion?:boolean timeout?:integer waitForPorts?:array restartOnFailure?:boolean maxRestarts?:integer keepAlive?:boolean',
     'pid name status exitCode logs? message? pollRequired?',
   ],
-  processGet: ['identifier:string!', `${process} stdin? reason? signal? limit? peakMemoryBytes? error? checkpoint? outputIncomplete?`],
+  processGet: [
+    'identifier:string!',
+    `${process} stdin? reason? signal? limit? peakMemoryBytes? error? checkpoint? outputIncomplete?`,
+  ],
   processGetLogs: ['identifier:string!', 'logs'],
   processStop: ['identifier:string!', 'status'],
   processKill: ['identifier:string!', 'status'],
