@@ -8,6 +8,8 @@ import { modelErrors } from './model-errors.ts'
 export type { GatewayFace } from './error-entry.ts'
 
 export const errors = {
+  // First: where several codes have one face, a client reads the last.
+  ...modelErrors,
   // Requests
   invalid_argument: faced(
     entry(400, (d: { field: string; reason: string }) => (d.field ? `${d.field}: ${d.reason}` : d.reason)),
@@ -160,7 +162,6 @@ export const errors = {
     true,
   ),
   // Models
-  ...modelErrors,
   // Images
   invalid_image: entry(
     400,

@@ -97,5 +97,5 @@ t.test('without root it removes nothing and says why', { skip: root }, async t =
   const said = execFileSync('setpriv', ['--reuid', '65534', '--clear-groups', 'sh', '-c', `{ ${line}; } 2>&1`], {
     encoding: 'utf8',
   })
-  t.equal(said, 'hutch: only root sees which images and bundles are in use; run: sudo make clean\n1\n')
+  t.equal(said, 'hutch: only root sees which images, bundles and sandboxes are in use; run: sudo make clean\n1\n')
 })

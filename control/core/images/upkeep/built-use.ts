@@ -15,12 +15,21 @@ interface Deps {
 const memberAt = (spec: Spec, at: readonly string[]): unknown =>
   at.reduce<unknown>((value, name) => (value as Spec | undefined | null)?.[name], spec)
 
-/** By the key of an image, the first record that needs it. Throws what keeps a record from being read: then nothing is known. */
-export const builtUsers = async ({ store, images, rules }: Deps, workspace: string): Promise<Map<string, string>> => {
+/**
+ * By the key of an image, the first record that needs it. `torn` is told of a record of the workspace that cannot be read, which may
+ * need any.
+ */
+export const builtUsers = async (
+  { store, images, rules }: Deps,
+  workspace: string,
+  torn: (error: unknown) => void,
+): Promise<Map<string, string>> => {
   const users = new Map<string, string>()
   for (const { kind, imageAt, hiddenStatuses } of rules.values()) {
     if (!imageAt) continue
-    const records = await store.resources.everyOf(kind)
+    const records = await store.resources.everyOf(kind, (_uid, error, outline) => {
+      if (outline.workspace === workspace && !hiddenStatuses.includes(outline.status)) torn(error)
+    })
     for (const record of records) {
       if (record.workspace !== workspace || hiddenStatuses.includes(record.status)) continue
       for (const spec of [record.spec, ...revisionsOf(record).all.map(revision => revision.spec)]) {
@@ -33,8 +42,12 @@ export const builtUsers = async ({ store, images, rules }: Deps, workspace: stri
   return users
 }
 
-/** Those that nothing needs; an image whose other tag is needed loses only the others. */
+/** Those that nothing needs, none while a record cannot be read; an image whose other tag is needed loses only the others. */
 export const unusedBuilt = async (deps: Deps, workspace: string): Promise<BuiltImage[]> => {
-  const users = await builtUsers(deps, workspace)
+  let isKnown = true
+  const users = await builtUsers(deps, workspace, () => {
+    isKnown = false
+  })
+  if (!isKnown) return []
   return (await deps.images.built.list(workspace)).filter(({ reference }) => !users.has(reference))
 }

@@ -80,7 +80,9 @@ export const imageUpkeep = (deps: UpkeepDeps, closer: Closing): ImageUpkeep => {
       return unused.length + built.length
     },
     async removeBuilt(workspace, built) {
-      const users = await builtUsers(deps, workspace)
+      const users = await builtUsers(deps, workspace, error => {
+        throw error
+      })
       const used = built.find(({ reference }) => users.has(reference))
       if (used)
         throw fail('invalid_argument', {

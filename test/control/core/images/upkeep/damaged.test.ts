@@ -38,6 +38,8 @@ const made = async (t: Test, options: { readonly machine: boolean }) => {
       remoteName: (name: string) => name,
       offered: async () => new Set(),
       trees: async () => [],
+      keyOf: (name: string) => name,
+      built: { workspaces: async () => [], list: async () => [] },
       collect: async (inUse: ReadonlySet<string>) => {
         collected.push([...inUse])
         return []

@@ -42,6 +42,8 @@ const made = () => {
       remoteName: reference,
       offered: async () => new Set(['ghcr.io/shared']),
       trees: async () => [],
+      keyOf: reference,
+      built: { workspaces: async () => [], list: async () => [] },
       collect: async (inUse: ReadonlySet<string>) => {
         collected.push([...inUse])
         return []
