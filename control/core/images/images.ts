@@ -116,8 +116,13 @@ const named = async (context: Context, dir: string, name: string): Promise<Image
 const find = async (context: Context, name: string): Promise<Image | undefined> =>
   (await named(context, context.own, name)) ?? (await named(context, context.config.imagesDir, name))
 
+/** Images of the host's own use: the one that builders run on is made when first needed, and offered to nobody. */
+const unlisted: ReadonlySet<string> = new Set(['builder'])
+
 const names = async ({ own, config }: Context): Promise<string[]> =>
-  [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])].sort()
+  [...new Set([...(await listNames(own)), ...(await listNames(config.imagesDir))])]
+    .filter(name => !unlisted.has(name))
+    .sort()
 
 const found = async (context: Context): Promise<Image[]> => {
   const all = await Promise.all((await names(context)).map(name => find(context, name)))
