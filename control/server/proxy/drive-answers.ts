@@ -7,13 +7,13 @@ import { driveBounds } from '../../../shared/drives/routes.ts'
 import type { Clock } from '../../../shared/clock.ts'
 import { dispatcher, type Dispatcher } from '../../../shared/http/dispatch.ts'
 import { matcher } from '../../../shared/http/match.ts'
-import { decodePath } from '../../../shared/http/request.ts'
 import { listener } from '../../../shared/http/server.ts'
 import type { Ids } from '../../../shared/ids.ts'
 import type { Log } from '../../../shared/log.ts'
-import { json, type Request } from '../../../shared/route.ts'
+import { json } from '../../../shared/route.ts'
 import { sandboxHeaders } from '../../../shared/wire/sandbox-headers.ts'
 import type { Answers } from './gateway/answers.ts'
+import { partsOf } from './target-parts.ts'
 import type { Address, Instance } from '../../core/store/store.ts'
 import type { MachineDrives } from '../../core/storage/drives/machine-drives.ts'
 
@@ -21,13 +21,6 @@ interface Deps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-}
-
-const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 'rawQuery'> => {
-  const cut = target.indexOf('?')
-  const rawPath = cut < 0 ? target : target.slice(0, cut)
-  const rawQuery = cut < 0 ? '' : target.slice(cut + 1)
-  return { rawPath, path: decodePath(rawPath), search: new URLSearchParams(rawQuery), rawQuery }
 }
 
 /** Machines of a driver that cannot mount answer for themselves. */

@@ -6,11 +6,10 @@ import { once } from 'node:events'
 import type { Clock } from '../../../../shared/clock.ts'
 import { dispatcher, type Dispatcher } from '../../../../shared/http/dispatch.ts'
 import { matcher } from '../../../../shared/http/match.ts'
-import { decodePath } from '../../../../shared/http/request.ts'
 import { listener } from '../../../../shared/http/server.ts'
 import type { Ids } from '../../../../shared/ids.ts'
 import type { Log } from '../../../../shared/log.ts'
-import { handle, json, type Bound, type Context, type Request } from '../../../../shared/route.ts'
+import { handle, json, type Bound, type Context } from '../../../../shared/route.ts'
 import { startProcess } from '../../../../shared/wire/process.ts'
 import { sandboxHeaders } from '../../../../shared/wire/sandbox-headers.ts'
 import { daemonAt } from '../../../core/channel/client.ts'
@@ -18,6 +17,7 @@ import type { Connections } from '../../../core/channel/connections.ts'
 import type { Answers } from '../gateway/answers.ts'
 import { readAhead } from '../gateway/read-ahead.ts'
 import type { Checkpoints } from '../../../core/kinds/sandbox/snapshots/checkpoints.ts'
+import { partsOf } from '../target-parts.ts'
 import type { Address, Instance } from '../../../core/store/store.ts'
 import { diffCheckpoint, listCheckpoints, redo, startCheckpointed, undo } from './routes.ts'
 
@@ -26,13 +26,6 @@ interface Deps {
   readonly clock: Clock
   readonly ids: Ids
   readonly log: Log
-}
-
-const partsOf = (target: string): Pick<Request, 'rawPath' | 'path' | 'search' | 'rawQuery'> => {
-  const cut = target.indexOf('?')
-  const rawPath = cut < 0 ? target : target.slice(0, cut)
-  const rawQuery = cut < 0 ? '' : target.slice(cut + 1)
-  return { rawPath, path: decodePath(rawPath), search: new URLSearchParams(rawQuery), rawQuery }
 }
 
 const ownerOf = ({ facts }: Context): string => (facts['instance'] as Instance).owner.uid
