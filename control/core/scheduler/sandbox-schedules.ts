@@ -49,6 +49,13 @@ const submit = async (
   }
 }
 
+const accepted = (processName: string): ScheduleRunResult => ({
+  status: 'succeeded',
+  statusCode: 200,
+  processName,
+  error: '',
+})
+
 const refused = (error: unknown): ScheduleRunResult => ({
   status: 'failed',
   statusCode: isError(error) && !isError(error, 'not_running') && !isError(error, 'timed_out') ? error.status : 0,
@@ -92,12 +99,9 @@ export const sandboxSchedules = (deps: Deps): Source => {
         async run(signal) {
           const owner = await store.resources.getByUid(ownerUid)
           if (!owner) return
-          try {
-            const processName = await submit(deps, owner, input, signal)
-            await end(id, { status: 'succeeded', statusCode: 200, processName, error: '' })
-          } catch (error) {
-            await end(id, refused(error))
-          }
+          const result = await submit(deps, owner, input, signal).then(accepted, refused)
+          // A submission that the end of this server has cut off is settled at its next start.
+          if (result.status === 'succeeded' || !signal.aborted) await end(id, result)
         },
       }
     },
