@@ -166,7 +166,7 @@ const regionsFrom = (env: Environment, more: readonly string[]): string[] => {
   return [...new Set([...(regions.length > 0 ? regions : ['local']), ...more])]
 }
 
-/** What agents, functions and applications alone are subject to. */
+/** Settings of agents, functions and applications. */
 const workloadsFrom = (
   env: Environment,
 ): Pick<Config, 'startupMs' | 'removeAfterMs' | 'place' | 'callbackOrigins'> => ({

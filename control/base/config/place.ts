@@ -1,4 +1,4 @@
-/** What the operator says of this box, for policies to be held against. */
+/** The box's location and flavours, as the operator declares them; policies are compared with these. */
 import { listOf, refuse, type Environment } from './values.ts'
 
 export interface PlaceConfig {

@@ -1,5 +1,5 @@
 /**
- * What an archive of a stranger may hold. Every entry of a zip and of a tar passes these checks before anything is made of it: names
+ * Checks of untrusted archives. Every entry of a zip or tar passes them before anything is written: names
  * and links stay inside, no name comes twice, nothing lies below a link or a file, and all of it together has an end.
  */
 import { posix } from 'node:path'

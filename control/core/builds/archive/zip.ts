@@ -49,7 +49,7 @@ const typeOf = (name: string, mode: number): EntryType => {
 const nameOf = ({ generalPurposeBitFlag, fileNameRaw, extraFields }: Entry): string =>
   yauzl.getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, true)
 
-/** What the reader says becomes the archive's fault. */
+/** An error of the zip reader as one about the archive, or about its entry `name`. Our own errors pass unchanged. */
 const broken = (error: unknown, name?: string) => {
   if (isError(error)) return error
   const reason = messageOf(error)

@@ -21,7 +21,7 @@ export interface BuildRequest {
   readonly file: string
   /** Names that the image gets, as keys of the workspace's images. */
   readonly references: readonly string[]
-  /** What may leave the builder; nothing said is a policy that lets all pass. */
+  /** The builder's outbound policy; undefined lets everything pass. */
   readonly network?: StoredNetwork | undefined
   /** A docker configuration with logins for registries, as JSON. */
   readonly logins?: string | undefined
@@ -44,7 +44,7 @@ export interface BuildDeps {
   readonly builderImage: (signal: AbortSignal) => Promise<string>
   readonly clock: Clock
   readonly limits: BuildLimits
-  /** What projects without a Dockerfile are made from. */
+  /** Reference of the image that projects without a Dockerfile begin with. */
   readonly base: () => Promise<string>
   /** Machines trust authorities beside those of their image. */
   readonly trusts: boolean
@@ -125,7 +125,7 @@ const lastWords = (output: string): string =>
 const unsaid = ({ trusts }: BuildDeps, { dockerfile }: Recipe): string[] =>
   trusts ? trustVariables.filter(name => !dockerfile.includes(name)) : []
 
-/** Every stage is told of the authorities of the machine. */
+/** Adds the machine's certificate authorities to every stage. */
 const trusting = (deps: BuildDeps, recipe: Recipe): string => {
   const names = unsaid(deps, recipe)
   if (names.length === 0) return recipe.dockerfile

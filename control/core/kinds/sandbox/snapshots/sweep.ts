@@ -1,4 +1,4 @@
-/** Files of snapshots that nobody has any more go; snapshots whose source is gone say so. */
+/** Removes files of snapshots without a record, and marks snapshots whose source is gone. */
 import { poll } from './poll.ts'
 import type { Resource, Written } from '../../../store/store.ts'
 import { checkpointsOf, timelineOf } from './timeline.ts'
